@@ -32,7 +32,7 @@ func runFront(t *testing.T, url string, only ...string) *reports.Report {
 		only = []string{"list/*", "describe/*"}
 	}
 	report, err := suites.Run(t.Context(), suites.Target{URL: strings.Replace(url, "http://", "http://agent:agent-pass@", 1)},
-		suites.Options{Only: only, Timeout: 2 * time.Second})
+		suites.Options{Connection: suites.Connection{Timeout: 2 * time.Second}, Only: only})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,9 @@ func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.
 	}
 	defer bed.Close()
 	as, resource := bed.Authority, bed.URL+"/mcp"
-	options := suites.Options{
-		Contract: contract.Draft, Capabilities: []string{"mcp", "mcp-2026", "oauth"}, Only: []string{"auth/*"},
-		Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {Token: as.Issue("agent", resource)}},
-	}
+	options := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {Token: as.Issue("agent", resource)}}}, Contract: contract.Draft, Capabilities: []string{"mcp", "mcp-2026", "oauth"}, Only: []string{"auth/*"}}
 	if wrong {
-		options.WrongTokens = map[string]string{
+		options.Callers.WrongTokens = map[string]string{
 			"expired": as.Issue("agent", resource, map[string]any{"exp": as.Ago(time.Hour)}), "not_yet_valid": as.Issue("agent", resource, map[string]any{"nbf": as.Ago(-time.Hour)}),
 			"other_issuer": as.Issue("agent", resource, map[string]any{"iss": "https://other.example"}), "other_audience": as.Issue("agent", "https://other.example/mcp"),
 		}

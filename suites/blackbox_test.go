@@ -105,7 +105,7 @@ func allCapabilities(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimed := suites.DefaultCapabilities
+	claimed := suites.DefaultCapabilities()
 	for _, c := range all.Capabilities {
 		for _, family := range []string{"naming-", "exposure-", "visibility-"} {
 			if strings.HasPrefix(c.Name, family) {
@@ -135,10 +135,7 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 			t.Run(version+" "+what, func(t *testing.T) {
 				drupal := moduleSite(t, version)
 				seen := watch(drupal)
-				report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{
-					Capabilities: allCapabilities(t), Credentials: agent, Invocations: allowed, Patterns: &suites.Patterns{Include: []string{"*"}},
-					RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin},
-				})
+				report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: agent, Invocations: allowed}, Capabilities: allCapabilities(t)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,9 +186,7 @@ var seenInLists = []string{"list/page-size", "list/page-boundary-exact", "list/c
 
 func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
-	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{
-		Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}},
-	})
+	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,9 +228,9 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 		"nothing at all":       {suites.Invocation{}, reports.NotTestable},
 	} {
 		t.Run(what, func(t *testing.T) {
-			o := suites.Options{Only: []string{"invoke/answers-result"}, Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}
+			o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}, Only: []string{"invoke/answers-result"}}
 			if c.call.Tool != "" {
-				o.Invocations = []suites.Invocation{c.call}
+				o.Callers.Invocations = []suites.Invocation{c.call}
 			}
 			report, err := suites.Run(t.Context(), suites.Target{URL: at}, o)
 			if err != nil {

@@ -32,10 +32,7 @@ func ExampleRun() {
 	server := httptest.NewServer(mine)
 	defer server.Close()
 
-	report, err := suites.Run(context.Background(), suites.Target{URL: server.URL}, suites.Options{
-		Drupal: drupal,
-		Only:   []string{"describe/missing-name"},
-	})
+	report, err := suites.Run(context.Background(), suites.Target{URL: server.URL}, suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"describe/missing-name"}})
 	if err != nil {
 		panic(err)
 	}

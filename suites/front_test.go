@@ -14,9 +14,9 @@ import (
 // A run that counts what the front side shows can be green from outside alone, says so, and lists what it has not seen.
 func TestARunOfTheFrontSide(t *testing.T) {
 	at := referenceAt(t, serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)), "")
-	o := suites.Options{Wire: contract.Front, Credentials: map[suites.Identity]suites.Credentials{
+	o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{
 		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Outsider: {User: "outsider", Password: "outsider-pass"},
-	}, Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}
+	}, Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}, Wire: contract.Front}
 	report, err := suites.Run(t.Context(), suites.Target{URL: at}, o)
 	if err != nil {
 		t.Fatal(err)

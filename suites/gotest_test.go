@@ -33,9 +33,7 @@ func runT(t *testing.T, change func(http.Handler) http.Handler, strict bool) {
 	t.Cleanup(mine.Close)
 	server := httptest.NewServer(change(mine))
 	t.Cleanup(server.Close)
-	suites.RunT(t, suites.Target{URL: server.URL}, suites.Options{
-		Drupal: drupal, Only: []string{"describe/missing-name", "describe/unknown-404", "http/nosniff", "per-tool/answers"}, Strict: strict,
-	})
+	suites.RunT(t, suites.Target{URL: server.URL}, suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"describe/missing-name", "describe/unknown-404", "http/nosniff", "per-tool/answers"}, Strict: strict})
 }
 
 // changes are bridges by the value of RUN_T.

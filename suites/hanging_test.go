@@ -97,8 +97,8 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 	defer bed.Close()
 	defer close(over)
 	bed.Profile.Run(&o)
-	o.Capabilities, o.Drupal, o.Advance, o.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
-	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	o.Capabilities, o.Site.Drupal, o.Bridge.Advance, o.Bridge.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
+	o.Bridge.DiscoveryTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
 	report, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 		if *full {
 			return suites.Options{}, time.Minute
 		}
-		return suites.Options{Timeout: 700 * time.Millisecond, Only: only, Cases: 12}, 12 * time.Second
+		return suites.Options{Connection: suites.Connection{Timeout: 700 * time.Millisecond}, Only: only, Cases: 12}, 12 * time.Second
 	}
 	var all []string
 	for _, route := range routes {

@@ -32,7 +32,7 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 		reference.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	report, err := suites.Run(t.Context(), suites.Target{URL: server.URL}, suites.Options{Drupal: drupal, Only: []string{"list/*", "describe/*"}})
+	report, err := suites.Run(t.Context(), suites.Target{URL: server.URL}, suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"list/*", "describe/*"}})
 	if err != nil {
 		t.Fatal(err)
 	}

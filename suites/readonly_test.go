@@ -50,20 +50,15 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			drupal := defaultSite(t, mockdrupal.Options{}, nil)
-			o := suites.Options{
-				Capabilities: allCapabilities(t), Invocations: c.allowed, Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5,
-				Cases: 20, Skip: []string{"upstream/huge-answer"}, // of what is allowed, and slow
-				Credentials: map[suites.Identity]suites.Credentials{
-					suites.Agent:      {User: "agent", Password: "agent-pass"},
-					suites.Agent2:     {User: "agent2", Password: "agent2-pass"},
-					suites.Discoverer: {User: "discoverer", Password: "discoverer-pass"},
-					suites.Outsider:   {User: "outsider", Password: "outsider-pass"},
-					suites.NoRPC:      {User: "norpc", Password: "norpc-pass"},
-					suites.Service:    {User: "service", Password: "service-pass"},
-					suites.Admin:      {User: "admin", Password: "admin-pass"},
-				},
-				Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin},
-			}
+			o := suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Invocations: c.allowed, Credentials: map[suites.Identity]suites.Credentials{
+				suites.Agent:      {User: "agent", Password: "agent-pass"},
+				suites.Agent2:     {User: "agent2", Password: "agent2-pass"},
+				suites.Discoverer: {User: "discoverer", Password: "discoverer-pass"},
+				suites.Outsider:   {User: "outsider", Password: "outsider-pass"},
+				suites.NoRPC:      {User: "norpc", Password: "norpc-pass"},
+				suites.Service:    {User: "service", Password: "service-pass"},
+				suites.Admin:      {User: "admin", Password: "admin-pass"},
+			}}, Capabilities: allCapabilities(t), Cases: 20, Skip: []string{"upstream/huge-answer"}}
 			proves := []string{"mcp/stdio", "mcp/unknown-tool", "list/order-stable", "describe/equals-list"}
 			if c.alone {
 				o.Capabilities = slices.DeleteFunc(o.Capabilities, func(name string) bool { return name == "tools" })
@@ -75,10 +70,10 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
+				if o.Site.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
 					t.Fatal(err)
 				}
-				proxy, err := o.Recorder.Listen("127.0.0.1:0")
+				proxy, err := o.Site.Recorder.Listen("127.0.0.1:0")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +83,7 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 			b := referenceBefore(t, site)
 			var mu sync.Mutex
 			var said bytes.Buffer
-			o.Stdio = func(context.Context) (io.ReadWriteCloser, error) {
+			o.Bridge.Stdio = func(context.Context) (io.ReadWriteCloser, error) {
 				in, toBridge := io.Pipe()
 				fromBridge, out := io.Pipe()
 				go func() { out.CloseWithError(b.ServeStdio(context.Background(), in, out, "service", "service-pass")) }()

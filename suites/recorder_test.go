@@ -25,25 +25,25 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Recorder, err = proxy.New(address, proxy.Options{})
+	o.Site.Recorder, err = proxy.New(address, proxy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy, err := o.Recorder.Listen("127.0.0.1:0")
+	proxy, err := o.Site.Recorder.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.Close() })
-	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, UpstreamTimeout: o.UpstreamTimeout})
+	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, UpstreamTimeout: o.Bridge.UpstreamTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	o.Credentials = map[suites.Identity]suites.Credentials{
+	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
 		suites.Agent:  {User: "agent", Password: "agent-pass"},
 		suites.Agent2: {User: "agent2", Password: "agent2-pass"},
 	}
-	o.Invocations = []suites.Invocation{
+	o.Callers.Invocations = []suites.Invocation{
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
 	}
@@ -58,7 +58,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 var wouldHelp = regexp.MustCompile("put the mock Drupal there|under `invocations`|there are no credentials for|: give |: set a |run it again with free cores$")
 
 func TestARecordingProxyShowsBothSides(t *testing.T) {
-	results := runBehindProxy(t, nil, suites.Options{UpstreamTimeout: 500e6})
+	results := runBehindProxy(t, nil, suites.Options{Bridge: suites.Bridge{UpstreamTimeout: 500e6}})
 	for _, id := range []string{"upstream/valid-jsonrpc", "upstream/post-only", "upstream/pooled", "upstream/http-error", "upstream/auth-error", "upstream/timeout",
 		"upstream/cancel", "upstream/huge-answer", "invoke/runs-once", "invoke/not-cached", "invoke/answers-result", "access/credentials-forwarded"} {
 		if r := results[id]; r.Verdict != reports.Pass {

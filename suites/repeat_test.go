@@ -119,9 +119,9 @@ var agentCredentials = map[suites.Identity]suites.Credentials{suites.Agent: {Use
 func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	for name, o := range map[string]suites.Options{
-		"with a mock": {Drupal: drupal, Cases: 20},
-		"without a mock": {Credentials: agentCredentials, Invocations: []suites.Invocation{
-			{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}},
+		"with a mock": {Site: suites.Site{Drupal: drupal}, Cases: 20},
+		"without a mock": {Callers: suites.Callers{Credentials: agentCredentials, Invocations: []suites.Invocation{
+			{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Only = []string{"list/answers-json", "describe/answers-tool", "invoke/answers-result", "invoke/runs-once", "invoke/arguments-forwarded",
@@ -149,9 +149,9 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 		bridge http.Handler
 		o      suites.Options
 	}{
-		"with a mock":            {reference(t, plain), suites.Options{Drupal: plain, Only: []string{"invoke/answers-result"}}},
-		"without a mock":         {reference(t, plain), suites.Options{Credentials: agentCredentials, Invocations: allowed, Only: []string{"invoke/answers-result"}}},
-		"without a mock, by GET": {module, suites.Options{Credentials: agentCredentials, Invocations: allowed, Only: []string{"invoke/post-only"}}},
+		"with a mock":            {reference(t, plain), suites.Options{Site: suites.Site{Drupal: plain}, Only: []string{"invoke/answers-result"}}},
+		"without a mock":         {reference(t, plain), suites.Options{Callers: suites.Callers{Credentials: agentCredentials, Invocations: allowed}, Only: []string{"invoke/answers-result"}}},
+		"without a mock, by GET": {module, suites.Options{Callers: suites.Callers{Credentials: agentCredentials, Invocations: allowed}, Only: []string{"invoke/post-only"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &quitter{Handler: c.bridge, asked: map[string]int{}}

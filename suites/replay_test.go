@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
@@ -23,7 +23,7 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 		}
 		drupal.ServeHTTP(w, r)
 	}))
-	report, err := suites.Run(t.Context(), suites.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, suites.Options{Only: []string{"list/cursor-malformed"}})
+	report, err := engine.Run(t.Context(), engine.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, engine.Options{Only: []string{"list/cursor-malformed"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +32,8 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 	}
 	password := func(name string) string { return map[string]string{"AGENT_PASSWORD": "agent-pass"}[name] }
 	none := func(string) string { return "" }
-	replay := func(clause string, getenv func(string) string) (*suites.Replayed, error) {
-		return suites.Replay(t.Context(), suites.ReplayOptions{Report: report, Clause: clause, Getenv: getenv, Timeout: 5 * time.Second})
+	replay := func(clause string, getenv func(string) string) (*engine.Replayed, error) {
+		return engine.Replay(t.Context(), engine.ReplayOptions{Report: report, Clause: clause, Getenv: getenv, Timeout: 5 * time.Second})
 	}
 
 	if _, err := replay("list/cursor-malformed", none); err == nil || !strings.Contains(err.Error(), "AGENT_PASSWORD is not set") {
@@ -100,7 +100,7 @@ func TestReplayOfAForgedReport(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			received = nil
-			_, err := suites.Replay(t.Context(), suites.ReplayOptions{Report: forged(c.who, c.header, c.scheme, c.url), Clause: "list/cursor-malformed", To: c.to, Getenv: environment, Timeout: 5 * time.Second})
+			_, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: forged(c.who, c.header, c.scheme, c.url), Clause: "list/cursor-malformed", To: c.to, Getenv: environment, Timeout: 5 * time.Second})
 			switch {
 			case c.says == "" && (err != nil || len(received) != 1 || "http://"+received[0] != c.receives):
 				t.Errorf("sent %q (%v), expected %q", received, err, c.receives)
@@ -111,7 +111,7 @@ func TestReplayOfAForgedReport(t *testing.T) {
 	}
 	unknown := forged("agent", "", "", target+"/x")
 	unknown.Results[0].ID = "list/no-such-clause"
-	if _, err := suites.Replay(t.Context(), suites.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "no clause of the contract") {
+	if _, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "no clause of the contract") {
 		t.Errorf("a clause that the contract does not have: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestCurlLineOfAHostileBridge(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`)
 	}))
-	report, err := suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Capabilities: append([]string{"mcp"}, suites.DefaultCapabilities...), Only: []string{"mcp/*"}, Timeout: 5 * time.Second})
+	report, err := engine.Run(t.Context(), engine.Target{URL: at}, engine.Options{Connection: engine.Connection{Timeout: 5 * time.Second}, Capabilities: append([]string{"mcp"}, engine.DefaultCapabilities...), Only: []string{"mcp/*"}})
 	if err != nil {
 		t.Fatal(err)
 	}

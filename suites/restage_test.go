@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func TestRestage(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRestage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			created, err := suites.Restage(report, clause, drupal)
+			created, err := engine.Restage(report, clause, drupal)
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "bridgecheck run --exec … --only "+clause+" --keep") {
 					t.Fatalf("expected an error with %q and what to run instead, got %v", c.refused, err)

@@ -45,18 +45,18 @@ func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *moc
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { before.Close() })
-		o.Recorder, address = recording, before.URL
+		o.Site.Recorder, address = recording, before.URL
 	}
 	b, err := bridge.New(bridge.Options{Drupal: address, DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond, UpstreamTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	o.Credentials = map[suites.Identity]suites.Credentials{
+	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
 		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Agent2: {User: "agent2", Password: "agent2-pass"},
 	}
-	o.Invocations = []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}
-	o.UpstreamTimeout = time.Second
+	o.Callers.Invocations = []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}
+	o.Bridge.UpstreamTimeout = time.Second
 	var handler http.Handler = b
 	if front != nil {
 		handler = front(b)
@@ -124,7 +124,7 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 		{"a slow list of the bridge itself, unseen", false, well, slowList, "give a shorter --timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			report, err := ownSite(t, c.seen, suites.Options{Timeout: 3 * time.Second, RunTimeout: 20 * time.Second, Rate: 60}, c.site, c.front)
+			report, err := ownSite(t, c.seen, suites.Options{Connection: suites.Connection{Timeout: 3 * time.Second, Rate: 60}, RunTimeout: 20 * time.Second}, c.site, c.front)
 			var unreachable *suites.UnreachableError
 			switch {
 			case errors.As(err, &unreachable):
@@ -157,7 +157,7 @@ func TestAMockThatIsSlowIsNamed(t *testing.T) {
 	}
 	defer bed.Close()
 	slow(2 * testbed.UpstreamTimeout)(bed.Drupal)
-	_, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Drupal: bed.Drupal, UpstreamTimeout: testbed.UpstreamTimeout})
+	_, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Site: suites.Site{Drupal: bed.Drupal}, Bridge: suites.Bridge{UpstreamTimeout: testbed.UpstreamTimeout}})
 	if err == nil || !strings.Contains(err.Error(), "the site behind the bridge is slow: ") {
 		t.Errorf("want a sentence on the site, got %v", err)
 	}

@@ -37,10 +37,10 @@ func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
+	if o.Site.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	server, err := o.Recorder.Listen("127.0.0.1:0")
+	server, err := o.Site.Recorder.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +52,12 @@ func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	o.UpstreamTimeout = settings.UpstreamTimeout
-	o.Credentials = map[suites.Identity]suites.Credentials{}
+	o.Bridge.UpstreamTimeout = settings.UpstreamTimeout
+	o.Callers.Credentials = map[suites.Identity]suites.Credentials{}
 	for _, name := range []suites.Identity{suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Blocked, suites.Service, suites.Admin} {
-		o.Credentials[name] = suites.Credentials{User: string(name), Password: string(name) + "-pass"}
+		o.Callers.Credentials[name] = suites.Credentials{User: string(name), Password: string(name) + "-pass"}
 	}
-	o.Invocations = []suites.Invocation{
+	o.Callers.Invocations = []suites.Invocation{
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
 		{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"article"}`)},
@@ -94,11 +94,11 @@ func TestBeforeARealSite(t *testing.T) {
 		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claimed, err := suites.Claim(suites.DefaultCapabilities, c.claims)
+			claimed, err := suites.Claim(suites.DefaultCapabilities(), c.claims)
 			if err != nil {
 				t.Fatal(err)
 			}
-			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Capabilities: claimed, Patterns: c.patterns, PageSize: c.settings.PageSize}, c.settings, nil)
+			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Bridge: suites.Bridge{Patterns: c.patterns, PageSize: c.settings.PageSize}, Capabilities: claimed}, c.settings, nil)
 			var untestable []string
 			for _, r := range report.Results {
 				clause, _ := all.Clause(r.ID)

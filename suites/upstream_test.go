@@ -20,9 +20,7 @@ func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reference.Close()
-	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, reference)}, suites.Options{
-		Drupal: drupal, UpstreamTimeout: timeout, Only: []string{"upstream/timeout", "upstream/down-and-up"},
-	})
+	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, reference)}, suites.Options{Site: suites.Site{Drupal: drupal}, Bridge: suites.Bridge{UpstreamTimeout: timeout}, Only: []string{"upstream/timeout", "upstream/down-and-up"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.
@@ -205,7 +205,7 @@ func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):
 		return usagef("the site %s does not show %s its methods: %s; set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC", site, who, err)
 	case err != nil:
-		return &suites.UnreachableError{URL: site, Reason: err}
+		return &engine.UnreachableError{URL: site, Reason: err}
 	}
 	w := newTable(cmd.OutOrStdout())
 	w.row("METHOD", "TOOL", "WHY NOT")

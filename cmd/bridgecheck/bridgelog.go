@@ -12,7 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 const (
@@ -49,7 +49,7 @@ func createLog(dir string, secrets *redact.Redactor) (*bridgeLog, error) {
 }
 
 // openLog is the log of all bridges that the plan starts.
-func (p *plan) openLog(o suites.Options) (*bridgeLog, error) {
+func (p *plan) openLog(o engine.Options) (*bridgeLog, error) {
 	var err error
 	if p.log == nil {
 		p.log, err = createLog(p.reportDir, o.Redactor())

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/redact"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
@@ -89,7 +89,7 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 	p := &plan{reportDir: t.TempDir()}
 	defer p.closeLog()
 	for _, said := range []string{"of the first\n", "of the second\n"} {
-		log, err := p.openLog(suites.Options{})
+		log, err := p.openLog(engine.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

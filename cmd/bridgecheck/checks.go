@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports/format"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -101,7 +101,7 @@ func clauses(version string) (*contract.Contract, []clauseView, error) {
 	if err != nil {
 		return nil, nil, usageError(err)
 	}
-	checked, err := suites.Checked()
+	checked, err := engine.Checked()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
@@ -171,7 +171,7 @@ func importSite(cmd *cobra.Command, address string) (*fixtures.Site, error) {
 	case errors.As(err, &refused):
 		return nil, usagef("the site %s does not show %s its methods: %s", base.Redacted(), user, refused)
 	case err != nil:
-		return nil, &suites.UnreachableError{URL: base.Redacted(), Reason: err}
+		return nil, &engine.UnreachableError{URL: base.Redacted(), Reason: err}
 	}
 	return doc.Site(base.Host, user, exampleOf), nil
 }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/k6"
 )
 
@@ -102,7 +102,7 @@ func exportLoad(cmd *cobra.Command, address, configuration string, seed uint64) 
 			return nil, usageError(err)
 		}
 	}
-	base, err := suites.BaseURL(cmp.Or(address, file.URL))
+	base, err := engine.BaseURL(cmp.Or(address, file.URL))
 	switch {
 	case cmp.Or(address, file.URL) == "":
 		return nil, usagef("which bridge? give --url, or --config with the key url")
@@ -112,7 +112,7 @@ func exportLoad(cmd *cobra.Command, address, configuration string, seed uint64) 
 		return nil, usagef("the credentials in the URL would be in the script: put them into --config, as environment variables")
 	}
 	file.URL = base.String()
-	o, err := file.Options(cmd.Context(), suites.Options{})
+	o, err := file.Options(cmd.Context(), engine.Options{})
 	defer func() { // of what logged in for the calls that were tried
 		if ended := file.End(context.WithoutCancel(cmd.Context()), file.Sessions()...); err == nil {
 			err = ended
@@ -122,11 +122,11 @@ func exportLoad(cmd *cobra.Command, address, configuration string, seed uint64) 
 		return nil, usageError(err)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = o.TLS
-	if o.Proxy != nil {
-		transport.Proxy = o.Proxy
+	transport.TLSClientConfig = o.Connection.TLS
+	if o.Connection.Proxy != nil {
+		transport.Proxy = o.Connection.Proxy
 	}
-	found, left, err := k6.Collect(cmd.Context(), k6.Options{URL: file.URL, Client: &http.Client{Transport: transport, Timeout: cmp.Or(o.Timeout, loadTimeout)}, Run: o, Seed: seed}, k6.Callers(file))
+	found, left, err := k6.Collect(cmd.Context(), k6.Options{URL: file.URL, Client: &http.Client{Transport: transport, Timeout: cmp.Or(o.Connection.Timeout, loadTimeout)}, Run: o, Seed: seed}, k6.Callers(file))
 	if err != nil {
 		return nil, err
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -47,7 +47,7 @@ var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "on
 
 // inWorkers runs the bundles in worker processes, which take them from one queue, and returns the parts of each pass. What may
 // depend on more than its bundle is then tested again by this process. It returns none where this process has to test all.
-func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
+func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, error) {
 	staff := p.staff(f.jobs, bundles)
 	if staff.Most == 1 {
 		return nil, nil
@@ -106,7 +106,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return nil, nil
 	}
 	if p.target.URL != "" {
-		if clauses := suites.Unsettle(parts[0]); len(clauses) > 0 {
+		if clauses := engine.Unsettle(parts[0]); len(clauses) > 0 {
 			again.Bundles = []workers.Bundle{{Checks: clauses}}
 		}
 	}
@@ -172,7 +172,7 @@ func (p *plan) weights() ([]map[string]int, error) {
 		}
 	}
 	for i, l := range p.legs {
-		ids, err := suites.Selected(l.options)
+		ids, err := engine.Selected(l.options)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func (p *plan) weights() ([]map[string]int, error) {
 		}
 		for _, c := range l.checks {
 			all[i][c.ID] = unmeasured
-			if w, ok := suites.Weights()[c.ID]; ok {
+			if w, ok := engine.Weights()[c.ID]; ok {
 				all[i][c.ID] = w.Of(p.exec == "") / passes[c.ID]
 			}
 		}
@@ -202,8 +202,8 @@ func parseShard(text string) (index, of int, err error) {
 	i, n, _ := strings.Cut(text, "/")
 	index, errI := strconv.Atoi(i)
 	of, errN := strconv.Atoi(n)
-	if errI != nil || errN != nil || index < 1 || index > of || of > suites.MaxShards {
-		return 0, 0, usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", text, suites.MaxShards)
+	if errI != nil || errN != nil || index < 1 || index > of || of > engine.MaxShards {
+		return 0, 0, usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", text, engine.MaxShards)
 	}
 	return index, of, nil
 }
@@ -245,7 +245,7 @@ func (f *runFlags) selectShard(p *plan) error {
 			total[id] += weight
 		}
 	}
-	s.clauses = suites.Share(total, s.index, s.of)
+	s.clauses = engine.Share(total, s.index, s.of)
 	for i := range p.legs {
 		p.legs[i].checks = slices.DeleteFunc(p.legs[i].checks, func(c contract.Clause) bool { return !s.clauses[c.ID] })
 	}
@@ -288,9 +288,9 @@ func (p *plan) shared() string {
 		return "the sessions of its identities"
 	case p.target.URL == "" && p.proxy.site == nil: // each has a bridge and a site of its own
 		return ""
-	case len(o.Invocations) > 0:
+	case len(o.Callers.Invocations) > 0:
 		return "the site on which they invoke tools"
-	case o.Rate > 0 || o.RateLimit > 0:
+	case o.Connection.Rate > 0 || o.Bridge.RateLimit > 0:
 		return "the number of requests that the bridge takes"
 	case p.failFast && p.target.URL != "":
 		return "the first failure, which --fail-fast ends with"
@@ -330,7 +330,7 @@ func (p *plan) final(err error, dir string) error {
 	text = regexp.MustCompile(regexp.QuoteMeta(dir+string(filepath.Separator))+`\d+`).ReplaceAllLiteralString(text, p.reportDir)
 	switch failed.Kind {
 	case "usage":
-		return &suites.UsageError{Reason: text}
+		return &engine.UsageError{Reason: text}
 	case "not ready":
 		return &notReadyError{reason: text}
 	}
@@ -373,9 +373,9 @@ func (p *plan) joinLogs(dir string, n int) error {
 func serveRun(cmd *cobra.Command) error {
 	return workers.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), func(ctx context.Context, job workers.Job, w *workers.Worker) error {
 		err := workFor(ctx, job, w)
-		var usage *suites.UsageError
+		var usage *engine.UsageError
 		var notReady *notReadyError
-		var unreached *suites.UnreachableError
+		var unreached *engine.UnreachableError
 		switch {
 		case errors.As(err, &usage):
 			return &workers.FailedError{Kind: "usage", Text: err.Error()}
@@ -410,8 +410,8 @@ func workFor(ctx context.Context, job workers.Job, w *workers.Worker) error {
 			return nil
 		}
 		l := p.legs[i]
-		l.options.Take = func(clause string) bool { return w.Take(ctx, clause) }
-		l.options.Independent, l.options.Sharers, l.options.Progress = true, job.Sharers, w.Finished
+		l.options.Pass.Take = func(clause string) bool { return w.Take(ctx, clause) }
+		l.options.Pass.Independent, l.options.Pass.Sharers, l.options.Progress = true, job.Sharers, w.Finished
 		part, err := p.part(cmd, l)
 		if err != nil {
 			return err

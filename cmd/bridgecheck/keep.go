@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/curl"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // keptStage is a stage that --keep leaves up, with the report of its pass.
@@ -122,7 +123,7 @@ func (k *keptStage) resend(cmd *cobra.Command, whole *reports.Report) int {
 		}
 		sent++
 		result := ""
-		replayed, err := suites.Replay(cmd.Context(), suites.ReplayOptions{
+		replayed, err := engine.Replay(cmd.Context(), engine.ReplayOptions{
 			Report: k.report, Clause: r.ID, Accounts: accountsOf(k.drupal), Getenv: secretsOf(k.drupal), Timeout: requestTimeout,
 		})
 		if err != nil {
@@ -149,10 +150,10 @@ func inOneLine(e reports.Exchange) string {
 }
 
 // accountsOf lists the accounts of a mock.
-func accountsOf(drupal *mockdrupal.Drupal) []suites.Identity {
-	var all []suites.Identity
+func accountsOf(drupal *mockdrupal.Drupal) []check.Identity {
+	var all []check.Identity
 	for _, u := range drupal.Site().Users {
-		all = append(all, suites.Identity(u.Name))
+		all = append(all, check.Identity(u.Name))
 	}
 	return all
 }

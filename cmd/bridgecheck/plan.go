@@ -12,19 +12,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // plan is what a run does, settled from flags and configuration.
 type plan struct {
-	target           suites.Target
+	target           engine.Target
 	exec, mockListen string
 	moreURLs         []string // of replicas beside the target
 	replicas         int      // that exec starts
@@ -50,7 +50,7 @@ type plan struct {
 // leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
 type leg struct {
 	profile string // of the reference bridge; "" for another bridge
-	options suites.Options
+	options engine.Options
 	checks  []contract.Clause // that the pass runs
 }
 
@@ -125,7 +125,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.selectFailed(cmd, p); err != nil {
 		return nil, err
 	}
-	profiles := []testbed.Profile{{Capabilities: suites.DefaultCapabilities}}
+	profiles := []testbed.Profile{{Capabilities: engine.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
 		profiles = testbed.Profiles()
 	}
@@ -134,8 +134,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.exec != "" && l.options.UpstreamTimeout%time.Second != 0 {
-			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.UpstreamTimeout)
+		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
+			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
 		elsewhere, err := inVersion(l.options.Contract, profile.Skip)
@@ -143,7 +143,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, err
 		}
 		l.options.Skip = append(slices.Clone(l.options.Skip), elsewhere...)
-		if l.checks, err = suites.Checks(l.options); err != nil {
+		if l.checks, err = engine.Checks(l.options); err != nil {
 			return nil, err
 		}
 		if i == 0 || len(l.checks) > 0 {
@@ -156,7 +156,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if what := p.shared(); what != "" && f.jobs > 1 {
 		return nil, usagef("--jobs is %d, and the workers would share %s: leave --jobs out", f.jobs, what)
 	}
-	if tls := p.legs[0].options.TLS; tls != nil && tls.InsecureSkipVerify {
+	if tls := p.legs[0].options.Connection.TLS; tls != nil && tls.InsecureSkipVerify {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
 	return p, nil
@@ -193,7 +193,7 @@ func (p *plan) warnAboutPlainHTTP(cmd *cobra.Command) {
 }
 
 // name settles how the report names the bridge. The reference bridge has its name.
-func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
+func (p *plan) name(cmd *cobra.Command, given engine.Target) error {
 	for flag, value := range map[string]struct {
 		given string
 		kept  *string
@@ -213,7 +213,7 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 
 // leg settles one pass. A flag overrides the configuration, and that overrides the profile.
 func (f *runFlags) leg(cmd *cobra.Command, file *settings.File, profile testbed.Profile) (leg, error) {
-	o := suites.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
+	o := engine.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
 	if profile.Run != nil {
 		profile.Run(&o)
 	}
@@ -225,16 +225,16 @@ func (f *runFlags) leg(cmd *cobra.Command, file *settings.File, profile testbed.
 		o.Capabilities = append(slices.Clone(o.Capabilities), "mcp-stdio")
 	}
 	o.Capabilities = append(slices.Clone(o.Capabilities), f.claimedByReplicas()...)
-	if o.Capabilities, err = suites.Claim(o.Capabilities, f.capabilities); err != nil {
+	if o.Capabilities, err = engine.Claim(o.Capabilities, f.capabilities); err != nil {
 		return leg{}, err
 	}
-	o.PageSize = pick(cmd, "page-size", f.pageSize, o.PageSize)
-	o.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.DiscoveryTTL)
+	o.Bridge.PageSize = pick(cmd, "page-size", f.pageSize, o.Bridge.PageSize)
+	o.Bridge.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.Bridge.DiscoveryTTL)
 	if profile.UpstreamTimeout > 0 {
-		o.UpstreamTimeout = profile.UpstreamTimeout
+		o.Bridge.UpstreamTimeout = profile.UpstreamTimeout
 	}
-	o.UpstreamTimeout = pick(cmd, "upstream-timeout", f.upstreamTimeout, o.UpstreamTimeout)
-	o.Timeout = pick(cmd, "timeout", f.timeout, o.Timeout)
+	o.Bridge.UpstreamTimeout = pick(cmd, "upstream-timeout", f.upstreamTimeout, o.Bridge.UpstreamTimeout)
+	o.Connection.Timeout = pick(cmd, "timeout", f.timeout, o.Connection.Timeout)
 	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
 	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
 	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
@@ -332,14 +332,14 @@ func readBaseline(path string) (*baseline.File, error) {
 
 // usageError turns an error in the input of a command into one with the exit code for usage.
 func usageError(err error) error {
-	var usage *suites.UsageError
+	var usage *engine.UsageError
 	if errors.As(err, &usage) {
 		return err
 	}
-	if unreachable := (*suites.UnreachableError)(nil); errors.As(err, &unreachable) {
+	if unreachable := (*engine.UnreachableError)(nil); errors.As(err, &unreachable) {
 		return err
 	}
-	return &suites.UsageError{Reason: err.Error()}
+	return &engine.UsageError{Reason: err.Error()}
 }
 
 // inReportDir is the value of --rerun-failed where the user gives none: the report in the report directory.
@@ -370,7 +370,7 @@ func (f *runFlags) selectFailed(cmd *cobra.Command, p *plan) error {
 	if err != nil {
 		return err
 	}
-	known, err := suites.Checked()
+	known, err := engine.Checked()
 	if err != nil {
 		return err
 	}
@@ -465,7 +465,7 @@ func (s *stage) record(ctx context.Context, r recording) (string, error) {
 		return "", usageError(err)
 	}
 	if err := proxy.Reachable(ctx); err != nil {
-		return "", &suites.UnreachableError{URL: r.site.Redacted(), Reason: err}
+		return "", &engine.UnreachableError{URL: r.site.Redacted(), Reason: err}
 	}
 	server, err := proxy.Listen(r.listen)
 	if err != nil {

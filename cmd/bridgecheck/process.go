@@ -19,9 +19,9 @@ import (
 	"github.com/google/shlex"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
@@ -51,7 +51,7 @@ type process struct {
 }
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
-func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error {
+func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error {
 	var drupal string
 	var err error
 	if plan.proxy.site != nil {
@@ -67,11 +67,11 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 		return err
 	}
 	s.stops = append(s.stops, release)
-	s.discoveryTTL = cmp.Or(o.DiscoveryTTL, execDiscoveryTTL)
-	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
+	s.discoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, execDiscoveryTTL)
+	s.upstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, execUpstreamTimeout)
 	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
 	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
-		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
+		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.Bridge.PageSize)}
 	if s.drupal != nil || s.control != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
@@ -173,7 +173,7 @@ func (u *urls) Set(text string) error {
 		*u.first = text
 		return nil
 	}
-	base, err := suites.BaseURL(text)
+	base, err := engine.BaseURL(text)
 	if err != nil {
 		return err
 	}

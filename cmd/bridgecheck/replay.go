@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // columnWidth is how wide each of the two responses stands on the screen, in characters.
@@ -25,7 +25,7 @@ const columnWidth = 58
 const requestTimeout = 10 * time.Second
 
 func newReplay() *cobra.Command {
-	o := suites.ReplayOptions{Getenv: os.Getenv}
+	o := engine.ReplayOptions{Getenv: os.Getenv}
 	r := restart{}
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
@@ -76,7 +76,7 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 }
 
 // writeColumns writes the two responses side by side.
-func writeColumns(w io.Writer, r *suites.Replayed, width int) error {
+func writeColumns(w io.Writer, r *engine.Replayed, width int) error {
 	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Clause, terminal.Escape(r.Line)); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ const (
 const mockSite = "default"
 
 // noteCommand notes in the report how the bridge of --exec was started, without secrets.
-func (p *plan) noteCommand(report *reports.Report, o suites.Options) {
+func (p *plan) noteCommand(report *reports.Report, o engine.Options) {
 	if p.exec == "" || p.proxy.site != nil {
 		return
 	}
@@ -163,7 +163,7 @@ type restart struct {
 }
 
 // replay sends the request of a failure again: to the target of the report, or to a bridge that it starts.
-func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Replayed, error) {
+func (r *restart) replay(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Replayed, error) {
 	noted, _ := o.Report.Settings[execSetting].(string)
 	changed := cmd.Flags().Changed
 	switch {
@@ -178,9 +178,9 @@ func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Re
 	case len(r.env) > 0 && !changed("exec"):
 		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
 	case o.To != "" || noted == "" && !changed("exec"):
-		return suites.Replay(cmd.Context(), o)
+		return engine.Replay(cmd.Context(), o)
 	}
-	if err := suites.Restageable(o.Report, o.Clause); err != nil {
+	if err := engine.Restageable(o.Report, o.Clause); err != nil {
 		return nil, err
 	}
 	if !r.yes && !changed("exec") {
@@ -212,7 +212,7 @@ func notedNames(report *reports.Report) []string {
 }
 
 // start starts the bridge and a mock, brings that into the state of the check, and sends the request.
-func (r *restart) start(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Replayed, error) {
+func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Replayed, error) {
 	if site, noted := o.Report.Settings[siteSetting]; noted && site != mockSite {
 		return nil, usagef("the report is of the site %v, and replay has only %s: run the clause instead: bridgecheck run --exec … --only %s --keep", site, mockSite, o.Clause)
 	}
@@ -235,25 +235,25 @@ func (r *restart) start(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Rep
 		return nil, err
 	}
 	defer stage.close()
-	created, err := suites.Restage(o.Report, o.Clause, stage.drupal)
+	created, err := engine.Restage(o.Report, o.Clause, stage.drupal)
 	if err != nil {
 		return nil, err
 	}
 	o.To, o.Getenv, o.Accounts = stage.target.URL, secretsOf(stage.drupal), created
-	return suites.Replay(cmd.Context(), o)
+	return engine.Replay(cmd.Context(), o)
 }
 
 // settingsOf are the settings of a report that a bridge of --exec receives.
-func settingsOf(report *reports.Report) (suites.Options, error) {
-	o := suites.Options{Capabilities: report.Capabilities, PageSize: 50}
+func settingsOf(report *reports.Report) (engine.Options, error) {
+	o := engine.Options{Bridge: engine.Bridge{PageSize: 50}, Capabilities: report.Capabilities}
 	if n, ok := report.Settings["page_size"].(json.Number); ok {
 		size, err := n.Int64()
 		if err != nil || size < 1 || size > 1<<20 {
 			return o, usagef("the report has the page size %s", n)
 		}
-		o.PageSize = int(size)
+		o.Bridge.PageSize = int(size)
 	}
-	for name, kept := range map[string]*time.Duration{"discovery_ttl": &o.DiscoveryTTL, "upstream_timeout": &o.UpstreamTimeout} {
+	for name, kept := range map[string]*time.Duration{"discovery_ttl": &o.Bridge.DiscoveryTTL, "upstream_timeout": &o.Bridge.UpstreamTimeout} {
 		text, ok := report.Settings[name].(string)
 		if !ok {
 			continue

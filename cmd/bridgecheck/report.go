@@ -20,7 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/serve"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 func newReport() *cobra.Command {
@@ -150,7 +150,7 @@ bridges side by side.`,
 					return err
 				}
 				if shard, ok := report.Settings["shard"]; ok {
-					return usagef("%s is the report of shard %v: give the directories of all shards, which hold %s", path, shard, suites.ShardFile)
+					return usagef("%s is the report of shard %v: give the directories of all shards, which hold %s", path, shard, engine.ShardFile)
 				}
 				all = append(all, report)
 			}
@@ -185,12 +185,12 @@ bridges side by side.`,
 }
 
 // readShards reads the shards in the directories; nil: there is none. All are shards, or none is.
-func readShards(dirs []string) ([]*suites.Shard, error) {
-	var shards []*suites.Shard
+func readShards(dirs []string) ([]*engine.Shard, error) {
+	var shards []*engine.Shard
 	other := ""
 	for _, dir := range dirs {
-		dir = strings.TrimSuffix(dir, suites.ShardFile)
-		shard, err := suites.ReadShard(cmp.Or(dir, "."))
+		dir = strings.TrimSuffix(dir, engine.ShardFile)
+		shard, err := engine.ReadShard(cmp.Or(dir, "."))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			other = dir
@@ -201,17 +201,17 @@ func readShards(dirs []string) ([]*suites.Shard, error) {
 		}
 	}
 	if len(shards) > 0 && other != "" {
-		return nil, usagef("%s holds no %s, and others do: give the directories of all shards of one run", other, suites.ShardFile)
+		return nil, usagef("%s holds no %s, and others do: give the directories of all shards of one run", other, engine.ShardFile)
 	}
 	return shards, nil
 }
 
 // mergeShards makes the report that the run would have made without shards, and ends as that would have.
-func mergeShards(cmd *cobra.Command, shards []*suites.Shard, dir, known string, asJSON, otherForm bool) error {
+func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, asJSON, otherForm bool) error {
 	if otherForm {
 		return usagef("--html and --output are for several bridges: --report-dir has the report of the shards in every format")
 	}
-	report, err := suites.JoinShards(shards)
+	report, err := engine.JoinShards(shards)
 	if err != nil {
 		return usageError(err)
 	}

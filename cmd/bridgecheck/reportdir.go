@@ -10,7 +10,7 @@ import (
 	"runtime"
 
 	"github.com/bridgecheck/bridgecheck/reports/format"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // dirMode is the mode of the report directory: only its owner may put files there.
@@ -35,7 +35,7 @@ func prepare(dir string, stderr io.Writer) error {
 
 // removeReport removes the report of an earlier run, so that nobody reads it as that of this run when this one ends early.
 func removeReport(dir string) error {
-	files := []string{suites.ShardFile}
+	files := []string{engine.ShardFile}
 	for _, form := range format.All() {
 		files = append(files, form.File)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // The exit codes that scripts rely on. A run with a verdict ends with the code of its report: 0, 1 or 4.
@@ -37,8 +37,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := root.ExecuteContext(ctx)
 	var (
 		done        exitCode
-		usage       *suites.UsageError
-		unreachable *suites.UnreachableError
+		usage       *engine.UsageError
+		unreachable *engine.UnreachableError
 		notReady    *notReadyError
 	)
 	switch {
@@ -58,7 +58,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func usagef(format string, args ...any) error {
-	return &suites.UsageError{Reason: fmt.Sprintf(format, args...)}
+	return &engine.UsageError{Reason: fmt.Sprintf(format, args...)}
 }
 
 func newRoot() *cobra.Command {
@@ -154,7 +154,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		return usagef("--%s is %q: give %s", invalid.GetFlag().Name, invalid.GetValue(), example(invalid.GetFlag()))
 	case !errors.As(err, &unknown):
-		return &suites.UsageError{Reason: err.Error()}
+		return &engine.UsageError{Reason: err.Error()}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/reports/format"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -56,7 +56,7 @@ type runFlags struct {
 	cases                     int
 	baseline, writeBaseline   string
 	previous                  string
-	implementation            suites.Target // of it name, version, organisation and contact
+	implementation            engine.Target // of it name, version, organisation and contact
 }
 
 func newRun() *cobra.Command { return (&runFlags{}).command() }
@@ -271,9 +271,9 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 }
 
 // whole makes one report of the parts of each pass. Those of a shard are written, for report merge.
-func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
+func (p *plan) whole(parts [][]*engine.Part) (*reports.Report, error) {
 	if p.shard.of > 0 {
-		s := &suites.Shard{Run: p.shard.run, Index: p.shard.index, Of: p.shard.of, Passes: parts}
+		s := &engine.Shard{Run: p.shard.run, Index: p.shard.index, Of: p.shard.of, Passes: parts}
 		if p.filtered {
 			s.Filters = slices.Concat(p.legs[0].options.Only, p.legs[0].options.Skip)
 		}
@@ -287,7 +287,7 @@ func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
 		if len(pass) == 0 { // the run ended before it
 			continue
 		}
-		report, err := suites.Join(nil, pass...)
+		report, err := engine.Join(nil, pass...)
 		if err != nil {
 			return nil, err
 		}
@@ -296,26 +296,26 @@ func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
 			p.kept[i].report = report
 		}
 	}
-	return suites.Whole(passes, p.filtered)
+	return engine.Whole(passes, p.filtered)
 }
 
 // inTurn runs the bundles in this process, one after the other.
-func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
+func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, error) {
 	shown := f.progress(cmd, p, bundles)
 	defer shown.stop()
-	parts := make([][]*suites.Part, len(p.legs))
+	parts := make([][]*engine.Part, len(p.legs))
 	for _, b := range bundles {
 		began, l := time.Now(), p.legs[b.Pass]
-		l.options.Started = func(clause string) {
+		l.options.Pass.Started = func(clause string) {
 			_ = cleared() // an error is returned by test
 			shown.started(clause)
 		}
 		l.options.Progress = shown.finished
 		if f.failFast {
-			l.options.StopAfter = p.firstFailure
+			l.options.Pass.StopAfter = p.firstFailure
 		}
 		if !b.Shared || p.shard.of > 0 {
-			l.options.Take = func(clause string) bool { _, ours := b.Checks[clause]; return ours }
+			l.options.Pass.Take = func(clause string) bool { _, ours := b.Checks[clause]; return ours }
 		}
 		part, err := p.part(cmd, l)
 		shown.clear()

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/reach"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -98,7 +98,7 @@ func work(cmd *cobra.Command, full bool) error {
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant, skip []string) (selftest.Row, error) {
-		o := suites.Options{Tool: thisTool(), Makers: makers, Skip: skip}
+		o := engine.Options{Pass: engine.Pass{Makers: makers}, Tool: thisTool(), Skip: skip}
 		if !full {
 			narrower.Narrow(&o, m)
 		}
@@ -209,7 +209,7 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 	if !ok {
 		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, mutantNames()))
 	}
-	o := suites.Options{Tool: thisTool()}
+	o := engine.Options{Tool: thisTool()}
 	if !f.full && !f.update {
 		golden, err := selftest.Golden()
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // What --shard takes is one shard of those that there can be, and anything else is refused as wrong usage.
@@ -15,11 +15,11 @@ func FuzzParseShard(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		index, of, err := parseShard(text)
-		var usage *suites.UsageError
+		var usage *engine.UsageError
 		switch {
 		case err != nil && !errors.As(err, &usage):
 			t.Errorf("%q is refused by %v", text, err)
-		case err == nil && (index < 1 || index > of || of > suites.MaxShards):
+		case err == nil && (index < 1 || index > of || of > engine.MaxShards):
 			t.Errorf("%q is shard %d of %d", text, index, of)
 		case err != nil:
 			return

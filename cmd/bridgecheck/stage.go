@@ -16,18 +16,18 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/remotesite"
 )
 
 // stage is what a run needs while it lasts: the bridge, and the mock Drupal behind it if there is one.
 type stage struct {
-	target    suites.Target
+	target    engine.Target
 	drupal    *mockdrupal.Drupal
 	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
 	site      *url.URL           // the real one behind the bridge; nil: none
@@ -38,7 +38,7 @@ type stage struct {
 	bridge    *process           // the bridge of --exec; nil otherwise
 	replicas  []check.Replica    // of the bridge beside the target
 	advance   func(time.Duration)
-	dial      suites.Dial                                       // connects to the bridge; nil: by TCP
+	dial      engine.Dial                                       // connects to the bridge; nil: by TCP
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
 
@@ -84,17 +84,17 @@ const (
 
 // part tests what is left of a bundle. Where the bridge of --exec ends by itself, the clause that was tested fails, and those
 // after it are tested with another.
-func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
-	take, began := l.options.Take, time.Now()
+func (p *plan) part(cmd *cobra.Command, l leg) (*engine.Part, error) {
+	take, began := l.options.Pass.Take, time.Now()
 	open := map[string]bool{} // by clause: it was taken and has to be tested still
 	if take != nil {
-		l.options.Take = func(clause string) bool {
+		l.options.Pass.Take = func(clause string) bool {
 			again, taken := open[clause]
 			open[clause] = false
 			return again || !taken && take(clause)
 		}
 	}
-	var whole *suites.Part
+	var whole *engine.Part
 	for ends := 1; ; ends++ {
 		part, end, err := p.onStage(cmd, l)
 		switch {
@@ -136,7 +136,7 @@ type ending struct {
 }
 
 // onStage starts the target, runs the suites against it and, without --keep, stops it.
-func (p *plan) onStage(cmd *cobra.Command, l leg) (*suites.Part, ending, error) {
+func (p *plan) onStage(cmd *cobra.Command, l leg) (*engine.Part, ending, error) {
 	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
 		return nil, ending{}, err
@@ -148,24 +148,24 @@ func (p *plan) onStage(cmd *cobra.Command, l leg) (*suites.Part, ending, error) 
 	}
 	o := l.options
 	if stage.control != nil {
-		o.Control = stage.control
+		o.Site.Control = stage.control
 	}
-	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
-	o.Dial, o.Replicas = stage.dial, stage.replicas
-	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
-	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
+	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
+	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
+	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
+	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
 	var end ending
-	o.Started = func(clause string) {
+	o.Pass.Started = func(clause string) {
 		if stage.bridge != nil && stage.bridge.ended() != "" {
 			end.after = append(end.after, clause)
 		} else {
 			end.clause = clause
 		}
-		if l.options.Started != nil {
-			l.options.Started(clause)
+		if l.options.Pass.Started != nil {
+			l.options.Pass.Started(clause)
 		}
 	}
-	part, err := suites.RunPart(cmd.Context(), stage.target, o)
+	part, err := engine.RunPart(cmd.Context(), stage.target, o)
 	if err != nil || stage.bridge == nil || stage.bridge.ended() == "" {
 		return part, ending{}, err
 	}
@@ -179,7 +179,7 @@ func (p *plan) onStage(cmd *cobra.Command, l leg) (*suites.Part, ending, error) 
 
 // mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
 // only what the jsonrpc module shows.
-func (s *stage) mock(addr string, o suites.Options) (string, error) {
+func (s *stage) mock(addr string, o engine.Options) (string, error) {
 	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
@@ -213,13 +213,13 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
 	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Keys: s.keys, Bridge: func(o *bridge.Options) {
-		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
+		o.PageSize, o.UpstreamTimeout = l.options.Bridge.PageSize, l.options.Bridge.UpstreamTimeout
 	}})
 	if err != nil {
 		return err
 	}
 	s.stops = append(s.stops, bed.Close)
-	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
+	s.target = engine.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.dial, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio
 	s.replicas = bed.Replicas()
 	s.discoveryTTL = testbed.TTL
@@ -240,7 +240,7 @@ func (s *stage) controlled(ctx context.Context, address string) error {
 	case errors.As(err, &refused):
 		return usagef("--control: %v; the token is that of %s", err, controlTokenEnv)
 	case err != nil:
-		return &suites.UnreachableError{URL: address, Reason: err}
+		return &engine.UnreachableError{URL: address, Reason: err}
 	}
 	s.stops = append(s.stops, func() {
 		if err := s.control.Restore(context.WithoutCancel(ctx)); err != nil {

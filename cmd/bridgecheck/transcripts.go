@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/sitecompare"
 )
 
@@ -97,7 +97,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 	var unreachable *sitecompare.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
-		return &suites.UnreachableError{URL: unreachable.URL, Reason: unreachable.Reason}
+		return &engine.UnreachableError{URL: unreachable.URL, Reason: unreachable.Reason}
 	case err != nil:
 		return usageError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -18,7 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/remotesite"
 )
@@ -113,25 +114,25 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 func runBeforeControlledSite(t *testing.T, m mutants.Mutant, golden []string) *reports.Report {
 	t.Helper()
 	address, site := controlledSite(t)
-	o := suites.Options{Contract: contract.Draft, Control: site, DiscoveryTTL: testbed.TTL, Cases: 12, UpstreamTimeout: testbed.UpstreamTimeout}
+	o := engine.Options{Site: engine.Site{Control: site}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, UpstreamTimeout: testbed.UpstreamTimeout}, Contract: contract.Draft, Cases: 12}
 	o.Only = slices.Clone(golden)
 	if *siteURL != "" {
-		o.UpstreamTimeout, o.Timeout = 8*time.Second, 30*time.Second
+		o.Bridge.UpstreamTimeout, o.Connection.Timeout = 8*time.Second, 30*time.Second
 		for i, id := range golden {
 			o.Only[i] = path.Dir(id) + "/*"
 		}
 	}
-	clauses, err := suites.Checked()
+	clauses, err := engine.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range clauses {
-		if check, _ := suites.Declared(c.ID); check.Costly && !slices.Contains(golden, c.ID) {
+		if check, _ := areas.Check(c.ID); check.Costly && !slices.Contains(golden, c.ID) {
 			o.Skip = append(o.Skip, c.ID)
 		}
 	}
 	bed := startBefore(t, m, &o, proxy.Options{Accepts: site.Accepts}, func(string) string { return address })
-	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
+	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
 		t.Fatal(err)
 	}
 	// A real site has no tokens of the site file, and its control plane opens no sessions.
@@ -139,7 +140,7 @@ func runBeforeControlledSite(t *testing.T, m mutants.Mutant, golden []string) *r
 		return c == "auth-bearer" || c == "auth-cookie" || !m.MCP && strings.HasPrefix(c, "mcp")
 	})
 	bed.Profile.Run(&o)
-	report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL, Name: m.Name}, o)
+	report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@ package selftest
 import (
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
 )
 
 // Narrower says what a selftest that is not full tests an entry by. The first mutant and the first correct variant of a
@@ -34,7 +35,7 @@ func NewNarrower(golden Sets) (*Narrower, error) {
 }
 
 // Narrow narrows the options.
-func (n *Narrower) Narrow(o *suites.Options, m mutants.Mutant) {
+func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
 	switch correct := len(m.Breaks) == 0; {
 	case n.first[m.Name]:
 	case correct:
@@ -46,10 +47,10 @@ func (n *Narrower) Narrow(o *suites.Options, m mutants.Mutant) {
 
 // Costly are the clauses whose checks send most.
 func Costly() ([]string, error) {
-	all, err := suites.Checked()
+	all, err := engine.Checked()
 	var ids []string
 	for _, c := range all {
-		if check, _ := suites.Declared(c.ID); check.Costly {
+		if check, _ := areas.Check(c.ID); check.Costly {
 			ids = append(ids, c.ID)
 		}
 	}

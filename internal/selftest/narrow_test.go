@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
@@ -17,7 +17,7 @@ func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	}
 	whole := map[mutants.Mechanism]int{}
 	for _, m := range mutants.Mutants() {
-		var o suites.Options
+		var o engine.Options
 		narrower.Narrow(&o, m)
 		ids := o.Only
 		if len(ids) == 0 {
@@ -47,7 +47,7 @@ func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	}
 	generous := 0
 	for _, v := range mutants.Variants() {
-		var o suites.Options
+		var o engine.Options
 		narrower.Narrow(&o, v)
 		if len(o.Only) > 0 {
 			t.Errorf("the correct variant %s is tested only by %v", v.Name, o.Only)

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func TestNullTargetsPassNothing(t *testing.T) {
@@ -25,9 +25,9 @@ func TestNullTargetsPassNothing(t *testing.T) {
 			t.Run(target.Name+" "+how, func(t *testing.T) {
 				url, stop := target.Start()
 				defer stop()
-				o := suites.Options{Capabilities: testbed.Profiles()[0].Capabilities, Drupal: mock, DiscoveryTTL: testbed.TTL, Timeout: target.Timeout}
-				report, err := suites.Run(t.Context(), suites.Target{URL: url}, o)
-				var dead *suites.UnreachableError
+				o := engine.Options{Site: engine.Site{Drupal: mock}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL}, Connection: engine.Connection{Timeout: target.Timeout}, Capabilities: testbed.Profiles()[0].Capabilities}
+				report, err := engine.Run(t.Context(), engine.Target{URL: url}, o)
+				var dead *engine.UnreachableError
 				if errors.As(err, &dead) {
 					return // reported in one sentence, and nothing was tested
 				}

@@ -13,11 +13,12 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // killedOnARealSite are mutants that a run which only reads the site kills, by a clause of each kind: names, texts, schemas,
@@ -31,13 +32,13 @@ var killedOnARealSite = []string{
 
 // startBefore starts a mutant before a recording proxy, which it makes the run's recorder. siteOf returns the URL of the site
 // behind the proxy, from that of the testbed's mock.
-func startBefore(t *testing.T, m mutants.Mutant, o *suites.Options, p proxy.Options, siteOf func(mock string) string) *testbed.Testbed {
+func startBefore(t *testing.T, m mutants.Mutant, o *engine.Options, p proxy.Options, siteOf func(mock string) string) *testbed.Testbed {
 	t.Helper()
 	options := m.Testbed()
 	settings, front := options.Bridge, options.Middleware
 	var site string // as the bridge reaches it
 	options.Bridge = func(b *bridge.Options) {
-		b.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, b.UpstreamTimeout)
+		b.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, b.UpstreamTimeout)
 		if settings != nil {
 			settings(b)
 		}
@@ -45,10 +46,10 @@ func startBefore(t *testing.T, m mutants.Mutant, o *suites.Options, p proxy.Opti
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Recorder, err = proxy.New(address, p); err != nil {
+		if o.Site.Recorder, err = proxy.New(address, p); err != nil {
 			t.Fatal(err)
 		}
-		server, err := o.Recorder.Listen("127.0.0.1:0")
+		server, err := o.Site.Recorder.Listen("127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,7 @@ func startBefore(t *testing.T, m mutants.Mutant, o *suites.Options, p proxy.Opti
 
 // runBeforeRealSite runs the suites against a mutant before a site that they can only read: only what a Drupal serves passes
 // through to the mock, and a recording proxy stands before it.
-func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *reports.Report {
+func runBeforeRealSite(t *testing.T, m mutants.Mutant, o engine.Options) *reports.Report {
 	t.Helper()
 	bed := startBefore(t, m, &o, proxy.Options{}, func(mock string) string {
 		drupal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,25 +87,25 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *report
 		return drupal.URL
 	})
 	var err error
-	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
+	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
 		t.Fatal(err)
 	}
 	o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
-	o.Credentials = map[suites.Identity]suites.Credentials{}
-	for _, name := range []suites.Identity{suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Blocked, suites.Service, suites.Admin} {
-		o.Credentials[name] = suites.Credentials{User: string(name), Password: string(name) + "-pass"}
+	o.Callers.Credentials = map[check.Identity]check.Credentials{}
+	for _, name := range []check.Identity{check.Agent, check.Agent2, check.Discoverer, check.Outsider, check.NoRPC, check.Blocked, check.Service, check.Admin} {
+		o.Callers.Credentials[name] = check.Credentials{User: string(name), Password: string(name) + "-pass"}
 	}
-	o.Invocations = []suites.Invocation{
-		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
-		{Tool: "content.count", Identity: suites.Agent2},
-		{Tool: "shape.required", Identity: suites.Agent, Arguments: fixtures.Raw(`{"message":"text"}`)},
-		{Tool: "echo", Identity: suites.Agent},
-		{Tool: "access.unexposed", Identity: suites.Agent, Status: http.StatusNotFound},
-		{Tool: "access.fixture", Identity: suites.Agent},
-		{Tool: "access.open", Identity: suites.Agent},
+	o.Callers.Invocations = []check.Invocation{
+		{Tool: "result.string", Identity: check.Agent, Result: fixtures.Raw(`"pong"`)},
+		{Tool: "content.count", Identity: check.Agent2},
+		{Tool: "shape.required", Identity: check.Agent, Arguments: fixtures.Raw(`{"message":"text"}`)},
+		{Tool: "echo", Identity: check.Agent},
+		{Tool: "access.unexposed", Identity: check.Agent, Status: http.StatusNotFound},
+		{Tool: "access.fixture", Identity: check.Agent},
+		{Tool: "access.open", Identity: check.Agent},
 	}
-	o.UpstreamTimeout = testbed.UpstreamTimeout
-	report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL, Name: m.Name}, o)
+	o.Bridge.UpstreamTimeout = testbed.UpstreamTimeout
+	report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func forward(w http.ResponseWriter, r *http.Request, to string) {
 func missedBeforeRealSite(t *testing.T, m mutants.Mutant) (missed []string) {
 	t.Helper()
 	failed := 0
-	for _, r := range runBeforeRealSite(t, m, suites.Options{Only: m.Breaks, Cases: 12}).Results {
+	for _, r := range runBeforeRealSite(t, m, engine.Options{Only: m.Breaks, Cases: 12}).Results {
 		switch r.Verdict {
 		case reports.Fail, reports.Warn:
 			failed++
@@ -168,7 +169,7 @@ func TestTheReferenceBeforeARealSite(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no variant one-endpoint-a-tool")
 	}
-	report := runBeforeRealSite(t, variant, suites.Options{})
+	report := runBeforeRealSite(t, variant, engine.Options{})
 	for _, r := range report.Results {
 		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error {
 			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)

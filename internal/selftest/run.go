@@ -20,15 +20,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // Run runs the suites against a mutant. Options may narrow the run; target, mock and clock are the testbed's.
-func Run(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) (*reports.Report, error) {
+func Run(ctx context.Context, m mutants.Mutant, o engine.Options, keys *authserver.Keys) (*reports.Report, error) {
 	options := m.Testbed()
 	options.Keys = keys
 	bed, err := testbed.Start(options)
@@ -36,21 +37,21 @@ func Run(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserv
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
 	defer bed.Close()
-	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
+	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
 	if m.Name != "" && !m.MCP {
 		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
 	}
 	bed.Profile.Run(&o)
-	o.Drupal, o.Authority, o.Advance, o.Dial, o.Stdio, o.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio, bed.Replicas()
-	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
-	return suites.Run(ctx, suites.Target{URL: bed.URL, Name: m.Name}, o)
+	o.Site.Drupal, o.Callers.Authority, o.Bridge.Advance, o.Connection.Dial, o.Bridge.Stdio, o.Bridge.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio, bed.Replicas()
+	o.Bridge.DiscoveryTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	return engine.Run(ctx, engine.Target{URL: bed.URL, Name: m.Name}, o)
 }
 
 // Evaluate runs the suites against a mutant and returns its row. Clauses that cost much and have nothing to do with the
 // mutant are skipped, unless the options name clauses.
-func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) Row {
+func Evaluate(ctx context.Context, m mutants.Mutant, o engine.Options, keys *authserver.Keys) Row {
 	row := newRow(m)
 	if len(o.Only) == 0 {
 		costly, err := skipped(m)
@@ -65,7 +66,7 @@ func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options, keys *aut
 	}
 	o.Contract = contract.Draft // a clause is proven before its version is released
 	report, err := Run(ctx, m, o, keys)
-	var unreachable *suites.UnreachableError
+	var unreachable *engine.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
 		row.Problem = err.Error()
@@ -83,21 +84,21 @@ const fewCases = 12
 
 // generated reports whether the check of a clause sends many generated cases.
 func generated(id string) bool {
-	check, _ := suites.Declared(id)
+	check, _ := areas.Check(id)
 	return check.Generated
 }
 
 // skipped returns the clauses that a mutant is not tested by because their checks cost much: those of load test only the
 // mutants that break one of them; of the others each tests the mutants that break it, and every correct variant.
 func skipped(m mutants.Mutant) ([]string, error) {
-	all, err := suites.Checked()
+	all, err := engine.Checked()
 	if err != nil {
 		return nil, err
 	}
 	load := slices.ContainsFunc(m.Breaks, func(id string) bool { return strings.HasPrefix(id, "load/") })
 	var ids []string
 	for _, c := range all {
-		check, _ := suites.Declared(c.ID)
+		check, _ := areas.Check(c.ID)
 		switch {
 		case !check.Costly, c.Area == "load" && load:
 		case c.Area != "load" && (len(m.Breaks) == 0 || slices.Contains(m.Breaks, c.ID) || slices.Contains(m.MayFail, c.ID)):

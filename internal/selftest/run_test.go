@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant, _ []string) (Row, error) {
-		o := suites.Options{Makers: makers}
+		o := engine.Options{Pass: engine.Pass{Makers: makers}}
 		switch only {
 		case allOfThem:
 		case expectedOnes:
@@ -175,7 +175,7 @@ func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
+	report, err := Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
+	report, err := Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,14 @@ package selftest
 import (
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // Shard returns the entries of one shard of several, from 1, and the others: all shards take about as long, and each entry is in
 // one of them. full is whether every entry is tested by every clause.
 func Shard(all []mutants.Mutant, golden Sets, index, of int, full bool) (mine, others []mutants.Mutant, err error) {
-	checked, err := suites.Checked()
+	checked, err := engine.Checked()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -20,17 +20,17 @@ func Shard(all []mutants.Mutant, golden Sets, index, of int, full bool) (mine, o
 	}
 	weights := map[string]int{}
 	for _, m := range all {
-		var o suites.Options
+		var o engine.Options
 		if !full {
 			narrower.Narrow(&o, m)
 		}
 		for _, c := range checked {
 			if !slices.Contains(o.Skip, c.ID) && (o.Only == nil || slices.Contains(o.Only, c.ID)) {
-				weights[m.Name] += suites.Weights()[c.ID].Of(true)
+				weights[m.Name] += engine.Weights()[c.ID].Of(true)
 			}
 		}
 	}
-	share := suites.Share(weights, index, of)
+	share := engine.Share(weights, index, of)
 	for _, m := range all {
 		if share[m.Name] {
 			mine = append(mine, m)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -47,7 +47,7 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clauses, err := suites.Checked()
+	clauses, err := engine.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}

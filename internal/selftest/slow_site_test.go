@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -53,7 +53,7 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 		}
 		return slow
 	}
-	report, err := selftest.Run(t.Context(), m, suites.Options{Contract: contract.Draft, Only: only, Cases: 8}, nil)
+	report, err := selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only, Cases: 8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -108,7 +109,7 @@ func TestOptionsNameWhatIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Options(context.Background(), suites.Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := f.Options(context.Background(), engine.Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Options = %v, want an error with %q", err, c.says)
 			}
 		})
@@ -125,12 +126,12 @@ invocations:
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(t.Context(), suites.Options{})
+	o, err := f.Options(t.Context(), engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
-	if got := string(o.Invocations[0].Arguments); got != want {
+	if got := string(o.Callers.Invocations[0].Arguments); got != want {
 		t.Errorf("the arguments are\n%s\nwant\n%s", got, want)
 	}
 }
@@ -145,11 +146,11 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(t.Context(), suites.Options{})
+	o, err := f.Options(t.Context(), engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, c := range o.Credentials {
+	for who, c := range o.Callers.Credentials {
 		if c.Token != "k-1 2" {
 			t.Errorf("%s has the token %q", who, c.Token)
 		}
@@ -192,33 +193,33 @@ invocations:
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(context.Background(), suites.Options{Capabilities: suites.DefaultCapabilities})
+	o, err := f.Options(context.Background(), engine.Options{Capabilities: engine.DefaultCapabilities})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := o.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
+	if c := o.Callers.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
 		t.Errorf("the login gave the cookie %q, want a session", c)
 	}
-	if open := loggedIn(t, server.URL, o.Credentials["agent"].Cookie); !open {
+	if open := loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie); !open {
 		t.Error("the login opened no session")
 	}
-	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Credentials["agent"].Cookie) {
+	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie) {
 		t.Errorf("End = %v, and the session is open still or an error came", err)
 	}
 	if err := f.End(t.Context(), f.Sessions()...); err != nil {
 		t.Errorf("ending what is ended: %v", err)
 	}
-	if c := o.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
+	if c := o.Callers.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
 		t.Errorf("basic gave %q", c.User)
 	}
-	if c := o.Credentials["service"]; c.Token != "from-a-file" || c.Header["X-Api-Key"] != "k-123" {
+	if c := o.Callers.Credentials["service"]; c.Token != "from-a-file" || c.Header["X-Api-Key"] != "k-123" {
 		t.Errorf("bearer and headers gave %+v", c)
 	}
-	if o.PageSize != 20 || o.DiscoveryTTL != 2*time.Second || o.TLS == nil || !o.TLS.InsecureSkipVerify {
-		t.Errorf("settings gave page size %d, TTL %v, TLS %v", o.PageSize, o.DiscoveryTTL, o.TLS)
+	if o.Bridge.PageSize != 20 || o.Bridge.DiscoveryTTL != 2*time.Second || o.Connection.TLS == nil || !o.Connection.TLS.InsecureSkipVerify {
+		t.Errorf("settings gave page size %d, TTL %v, TLS %v", o.Bridge.PageSize, o.Bridge.DiscoveryTTL, o.Connection.TLS)
 	}
-	call := o.Invocations[0]
-	if call.Identity != suites.Agent || call.Status != http.StatusOK || string(call.Arguments) != `{"limit":3,"deep":{"a":[1,true,null]}}` || string(call.Result) != "[]" {
+	call := o.Callers.Invocations[0]
+	if call.Identity != check.Agent || call.Status != http.StatusOK || string(call.Arguments) != `{"limit":3,"deep":{"a":[1,true,null]}}` || string(call.Result) != "[]" {
 		t.Errorf("the invocation is %+v (%s, %s)", call, call.Arguments, call.Result)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
-func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Identity]suites.Credentials, error) {
+func (f *File) credentials(ctx context.Context, o engine.Options) (map[check.Identity]check.Credentials, error) {
 	var wrong []error
 	names := slices.Sorted(maps.Keys(f.Identities))
 	for _, name := range names { // before any of them is used
@@ -34,7 +34,7 @@ func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Id
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
 	}
-	all := map[suites.Identity]suites.Credentials{}
+	all := map[check.Identity]check.Credentials{}
 	for _, name := range names {
 		creds, err := f.authenticate(ctx, f.Identities[name], o)
 		if err != nil {
@@ -105,8 +105,8 @@ func (i Identity) secrets() []Secret {
 	return all
 }
 
-func (f *File) authenticate(ctx context.Context, i Identity, o suites.Options) (suites.Credentials, error) {
-	creds := suites.Credentials{Header: map[string]string{}}
+func (f *File) authenticate(ctx context.Context, i Identity, o engine.Options) (check.Credentials, error) {
+	creds := check.Credentials{Header: map[string]string{}}
 	var err error
 	for header, secret := range i.Headers {
 		if creds.Header[header], err = f.secret(secret); err != nil {
@@ -128,7 +128,7 @@ func (f *File) authenticate(ctx context.Context, i Identity, o suites.Options) (
 }
 
 // logIn opens a session on a Drupal site and returns its cookie.
-func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, error) {
+func (f *File) logIn(ctx context.Context, l Login, o engine.Options) (string, error) {
 	password, err := f.secret(l.Password)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, er
 }
 
 // fetchToken asks a token endpoint for a bearer token.
-func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (string, error) {
+func (f *File) fetchToken(ctx context.Context, c Client, o engine.Options) (string, error) {
 	secret, err := f.secret(c.Secret)
 	if err != nil {
 		return "", err
@@ -208,33 +208,33 @@ type reply struct {
 }
 
 // post sends a request of our own, no faster than the configuration's rate.
-func (f *File) post(ctx context.Context, to string, header http.Header, body []byte, o suites.Options) (reply, error) {
-	if o.Rate > 0 {
+func (f *File) post(ctx context.Context, to string, header http.Header, body []byte, o engine.Options) (reply, error) {
+	if o.Connection.Rate > 0 {
 		select {
-		case <-time.After(time.Duration(float64(time.Second) / o.Rate)):
+		case <-time.After(time.Duration(float64(time.Second) / o.Connection.Rate)):
 		case <-ctx.Done():
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, 10*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Connection.Timeout, 10*time.Second))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, fmt.Errorf("authenticate: %w", err)
 	}
 	req.Header = header
-	transport := &http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment}
-	if o.Proxy != nil {
-		transport.Proxy = o.Proxy
+	transport := &http.Transport{TLSClientConfig: o.Connection.TLS, Proxy: http.ProxyFromEnvironment}
+	if o.Connection.Proxy != nil {
+		transport.Proxy = o.Connection.Proxy
 	}
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
+		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
+		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
 	}
 	return reply{resp.StatusCode, resp.Cookies(), data}, nil
 }

@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -61,8 +61,8 @@ func Parse(name string, data []byte) (*File, error) {
 }
 
 // roles are the identities whose credentials checks use.
-var roles = []string{string(suites.Agent), string(suites.Agent2), string(suites.Discoverer), string(suites.Outsider), string(suites.NoRPC),
-	string(suites.Blocked), string(suites.Service), string(suites.Admin)}
+var roles = []string{string(check.Agent), string(check.Agent2), string(check.Discoverer), string(check.Outsider), string(check.NoRPC),
+	string(check.Blocked), string(check.Service), string(check.Admin)}
 
 // fault is a mistake at a key.
 func (f *File) fault(key, format string, args ...any) error {
@@ -105,8 +105,8 @@ func (f *File) check() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.WrongTokens)) {
-		if !slices.Contains(suites.WrongTokens, name) {
-			return f.fault("wrong_tokens", "wrong_tokens: no check sends a token %s; %s", name, suggest.Among(name, suites.WrongTokens))
+		if !slices.Contains(engine.WrongTokens, name) {
+			return f.fault("wrong_tokens", "wrong_tokens: no check sends a token %s; %s", name, suggest.Among(name, engine.WrongTokens))
 		}
 	}
 	for i, call := range f.Invocations {
@@ -174,7 +174,7 @@ func (f *File) checkAddresses() error {
 		}
 	}
 	if f.given("url") {
-		if _, err := suites.BaseURL(f.URL); err != nil {
+		if _, err := engine.BaseURL(f.URL); err != nil {
 			return f.fault("url", "url: %w", err)
 		}
 	}
@@ -232,33 +232,33 @@ func (i Identity) check() error {
 }
 
 // Target is the bridge as the suites take it.
-func (f *File) Target() suites.Target {
-	return suites.Target{URL: f.URL, Name: f.Implementation.Name, Version: f.Implementation.Version,
+func (f *File) Target() engine.Target {
+	return engine.Target{URL: f.URL, Name: f.Implementation.Name, Version: f.Implementation.Version,
 		Organisation: f.Implementation.Organisation, Contact: f.Implementation.Contact}
 }
 
 // Options fills in what the configuration says and leaves the rest of o as it is. It reads the secrets, opens
 // sessions and fetches tokens.
-func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, error) {
+func (f *File) Options(ctx context.Context, o engine.Options) (engine.Options, error) {
 	var err error
-	if o.Capabilities, err = suites.Claim(o.Capabilities, strings.Join(f.Capabilities, ",")); err != nil {
+	if o.Capabilities, err = engine.Claim(o.Capabilities, strings.Join(f.Capabilities, ",")); err != nil {
 		return o, f.fault("capabilities", "capabilities: %w", err)
 	}
-	if o.TLS, err = f.tls(); err != nil {
+	if o.Connection.TLS, err = f.tls(); err != nil {
 		return o, err
 	}
-	if o.Proxy, err = f.proxy(); err != nil {
+	if o.Connection.Proxy, err = f.proxy(); err != nil {
 		return o, err
 	}
 	s := f.Settings
-	o.PageSize = cmp.Or(s.PageSize, o.PageSize)
-	o.DiscoveryTTL = cmp.Or(time.Duration(s.DiscoveryTTL), o.DiscoveryTTL)
-	o.UpstreamTimeout = cmp.Or(time.Duration(s.UpstreamTimeout), o.UpstreamTimeout)
-	o.RateLimit = cmp.Or(s.RateLimit, o.RateLimit)
-	o.Timeout, o.RunTimeout = cmp.Or(time.Duration(f.Timeout), o.Timeout), cmp.Or(time.Duration(f.RunTimeout), o.RunTimeout)
+	o.Bridge.PageSize = cmp.Or(s.PageSize, o.Bridge.PageSize)
+	o.Bridge.DiscoveryTTL = cmp.Or(time.Duration(s.DiscoveryTTL), o.Bridge.DiscoveryTTL)
+	o.Bridge.UpstreamTimeout = cmp.Or(time.Duration(s.UpstreamTimeout), o.Bridge.UpstreamTimeout)
+	o.Bridge.RateLimit = cmp.Or(s.RateLimit, o.Bridge.RateLimit)
+	o.Connection.Timeout, o.RunTimeout = cmp.Or(time.Duration(f.Timeout), o.Connection.Timeout), cmp.Or(time.Duration(f.RunTimeout), o.RunTimeout)
 	o.Only, o.Skip = append(o.Only, f.Only...), append(o.Skip, f.Skip...)
 	o.Wire = contract.Wire(cmp.Or(f.Wire, string(o.Wire)))
-	o.Strict, o.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Rate), cmp.Or(f.Seed, o.Seed)
+	o.Strict, o.Connection.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Connection.Rate), cmp.Or(f.Seed, o.Seed)
 	o.Cases = cmp.Or(f.Cases, o.Cases)
 	o.Contract = cmp.Or(f.Contract, o.Contract)
 	if f.Clients != nil {
@@ -272,33 +272,33 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 		if s.Exclude != nil {
 			patterns.Exclude = s.Exclude
 		}
-		o.Patterns = &patterns
+		o.Bridge.Patterns = &patterns
 	}
 	if i := s.Invalidate; i != nil {
-		o.Invalidate = &suites.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: IdentityNamed(i.Identity)}
+		o.Bridge.Invalidate = &check.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: IdentityNamed(i.Identity)}
 	}
-	if o.Invocations, err = f.invocations(); err != nil {
+	if o.Callers.Invocations, err = f.invocations(); err != nil {
 		return o, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.WrongTokens)) {
-		if o.WrongTokens == nil {
-			o.WrongTokens = map[string]string{}
+		if o.Callers.WrongTokens == nil {
+			o.Callers.WrongTokens = map[string]string{}
 		}
-		if o.WrongTokens[name], err = f.secret(f.WrongTokens[name]); err != nil {
+		if o.Callers.WrongTokens[name], err = f.secret(f.WrongTokens[name]); err != nil {
 			return o, f.fault("wrong_tokens", "wrong_tokens.%s: %w", name, err)
 		}
 	}
-	o.Credentials, err = f.credentials(ctx, o)
-	o.Secrets = append(o.Secrets, f.resolved...)
+	o.Callers.Credentials, err = f.credentials(ctx, o)
+	o.Callers.Secrets = append(o.Callers.Secrets, f.resolved...)
 	return o, err
 }
 
 // IdentityNamed is the identity of a name in a configuration.
-func IdentityNamed(name string) suites.Identity {
+func IdentityNamed(name string) check.Identity {
 	if name == "anonymous" {
-		return suites.Anonymous
+		return check.Anonymous
 	}
-	return suites.Identity(name)
+	return check.Identity(name)
 }
 
 // proxy is the way by which requests to the bridge go; nil for the environment's.
@@ -359,10 +359,10 @@ func (f *File) BaselinePath() string {
 	return f.beside(f.Baseline)
 }
 
-func (f *File) invocations() ([]suites.Invocation, error) {
-	var calls []suites.Invocation
+func (f *File) invocations() ([]check.Invocation, error) {
+	var calls []check.Invocation
 	for i, c := range f.Invocations {
-		call := suites.Invocation{Tool: c.Tool, Identity: IdentityNamed(cmp.Or(c.Identity, string(suites.Agent))), Status: cmp.Or(c.Expect.Status, http.StatusOK)}
+		call := check.Invocation{Tool: c.Tool, Identity: IdentityNamed(cmp.Or(c.Identity, string(check.Agent))), Status: cmp.Or(c.Expect.Status, http.StatusOK)}
 		var err error
 		if call.Arguments, err = document(&c.Arguments); err != nil {
 			return nil, fmt.Errorf("%s:%w (invocations[%d].arguments)", f.path, err, i)

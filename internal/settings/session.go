@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // Session is a login of ours at a Drupal site. It stays open there until it is ended.
@@ -34,7 +34,7 @@ func (f *File) End(ctx context.Context, sessions ...Session) error {
 	var failed []error
 	for _, s := range sessions {
 		resp, err := f.post(ctx, s.Site+"/user/logout?_format=json&token="+url.QueryEscape(s.Token),
-			http.Header{"Content-Type": {"application/json"}, "Cookie": {s.Cookie}}, nil, suites.Options{TLS: settings, Proxy: proxy})
+			http.Header{"Content-Type": {"application/json"}, "Cookie": {s.Cookie}}, nil, engine.Options{Connection: engine.Connection{TLS: settings, Proxy: proxy}})
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("a session at %s could not be ended: %w", s.Site, err))

@@ -11,7 +11,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -38,7 +39,7 @@ type Profile struct {
 	Bridge       func(*bridge.Options) // configures the bridge
 	Site         func(*fixtures.Site)  // changes the site
 	Capabilities []string              // what the bridge claims
-	Run          func(*suites.Options) // what a run has to know beside the capabilities
+	Run          func(*engine.Options) // what a run has to know beside the capabilities
 	Replicas     int                   // of the bridge; 0: one
 	OneBridge    bool                  // behind the addresses of all replicas
 
@@ -49,7 +50,7 @@ type Profile struct {
 // Profiles lists the profiles in the order in which a run tests them. The first is the default.
 func Profiles() []Profile {
 	oauth := []string{"naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission", "auth-passthrough", "mcp", "mcp-2026", "oauth"}
-	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
+	attribute := slices.Concat(engine.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
 		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
 		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
 	return []Profile{
@@ -58,7 +59,7 @@ func Profiles() []Profile {
 			Capabilities: attribute,
 			Bridge:       enableEverything,
 			Site:         acceptSessions,
-			Run:          func(o *suites.Options) { o.Invalidate = invalidate() },
+			Run:          func(o *engine.Options) { o.Bridge.Invalidate = invalidate() },
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            []string{"load"}, // a busy machine under load exceeds the short time-out
@@ -75,7 +76,7 @@ func Profiles() []Profile {
 				acceptSessions(site)
 				site.Extensions = false
 			},
-			Run: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), RateBurst },
+			Run: func(o *engine.Options) { o.Bridge.Invalidate, o.Bridge.RateLimit = invalidate(), RateBurst },
 
 			UpstreamTimeout: 10 * time.Second,
 			// Upstream would wait for the long time-out, and the rest is the same code as in the first profile.
@@ -89,7 +90,7 @@ func Profiles() []Profile {
 				o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityBroad, "service", "service-pass"
 			},
 			Site: acceptSessions,
-			Run:  func(o *suites.Options) { o.Invalidate = invalidate() },
+			Run:  func(o *engine.Options) { o.Bridge.Invalidate = invalidate() },
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            []string{"upstream", "load", "mcp", "invoke/[^dhu]*", "errors", "http", "mapping", "profile", "schema", "translate"}, // the same code as in the other profiles
@@ -99,7 +100,7 @@ func Profiles() []Profile {
 			Capabilities: oauth,
 			Bridge:       enableEverything,
 			Site:         acceptSessions,
-			Run:          func(*suites.Options) {},
+			Run:          func(*engine.Options) {},
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            allBut("auth"), // the same code as in the first profile
@@ -109,7 +110,7 @@ func Profiles() []Profile {
 			Capabilities: append(without(oauth, "auth-passthrough"), "token-exchange"),
 			Bridge:       enableEverything,
 			Site:         acceptSessions,
-			Run:          func(*suites.Options) {},
+			Run:          func(*engine.Options) {},
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            append(allBut("auth"), "auth/token-*", "auth/*-key", "auth/*metadata*", "auth/*scope*", "auth/challenge*", "auth/server-hangs"), // as in the profile before
@@ -122,7 +123,7 @@ func Profiles() []Profile {
 				o.SessionKeys = []upstream.Secret{"a key of the testbed, no secret at all"}
 			},
 			Site:     acceptSessions,
-			Run:      func(o *suites.Options) { o.Invalidate = invalidate() },
+			Run:      func(o *engine.Options) { o.Bridge.Invalidate = invalidate() },
 			Replicas: 3,
 
 			UpstreamTimeout: 5 * time.Second,
@@ -136,7 +137,7 @@ func Profiles() []Profile {
 				o.RatePerSec, o.RateBurst = RatePerSec, RateBurst
 			},
 			Site:      acceptSessions,
-			Run:       func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), RateBurst },
+			Run:       func(o *engine.Options) { o.Bridge.Invalidate, o.Bridge.RateLimit = invalidate(), RateBurst },
 			Replicas:  3,
 			OneBridge: true,
 
@@ -170,8 +171,8 @@ func enableEverything(o *bridge.Options) {
 func acceptSessions(site *fixtures.Site) { site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie") }
 
 // invalidate is the request that empties the bridge's caches.
-func invalidate() *suites.Invalidate {
-	return &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}
+func invalidate() *check.Invalidate {
+	return &check.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: check.Admin}
 }
 
 // without returns the names except those given.

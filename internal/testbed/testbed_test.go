@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -55,7 +55,7 @@ func TestEveryProfileListsTools(t *testing.T) {
 			if !strings.Contains(list(t, bed), `"inputSchema"`) {
 				t.Error("the list has no tools")
 			}
-			if _, err := suites.Checks(suites.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
+			if _, err := engine.Checks(engine.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
 				t.Error(err)
 			}
 		})

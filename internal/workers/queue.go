@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // Bundle are checks of a pass that one worker tests with a bridge of its own, whatever the number of workers: what a bridge
@@ -20,10 +20,10 @@ type Bundle struct {
 // that takes long: a tree has its area last, and what waits longest should begin first.
 func Bundles(pass int, checks map[string]int, each int) []Bundle {
 	last := maps.Clone(checks)
-	maps.DeleteFunc(last, func(clause string, _ int) bool { return !suites.IsLast(clause) })
+	maps.DeleteFunc(last, func(clause string, _ int) bool { return !engine.IsLast(clause) })
 	rest := maps.Clone(checks)
 	if total(last) >= each/2 {
-		maps.DeleteFunc(rest, func(clause string, _ int) bool { return suites.IsLast(clause) })
+		maps.DeleteFunc(rest, func(clause string, _ int) bool { return engine.IsLast(clause) })
 	} else {
 		last = nil
 	}
@@ -34,7 +34,7 @@ func Bundles(pass int, checks map[string]int, each int) []Bundle {
 		}
 		n := max(1, (total(group)+each/2)/each)
 		for i := range n {
-			share := suites.Share(group, i+1, n)
+			share := engine.Share(group, i+1, n)
 			b := Bundle{Pass: pass, Checks: maps.Clone(group)}
 			maps.DeleteFunc(b.Checks, func(clause string, _ int) bool { return !share[clause] })
 			all = append(all, b)

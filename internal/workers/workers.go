@@ -1,5 +1,5 @@
 // Package workers shares the checks of a run among processes. Each worker has a bridge, a site and a Ginkgo tree of its
-// own; it asks for every check whether it may test it, and gives what it found as a suites.Part for each pass. The
+// own; it asks for every check whether it may test it, and gives what it found as a engine.Part for each pass. The
 // messages are lines of JSON on the worker's stdin and stdout, so that nothing of a run is on a command line.
 //
 // It starts no bridge and decides no verdict. Its invariant: each check of a pass is given to one worker at most.
@@ -18,10 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // How a run ends its workers.
@@ -54,7 +54,7 @@ type fromWorker struct {
 	Take   string          `json:"take,omitempty"`
 	Result *reports.Result `json:"result,omitempty"` // without evidence
 	Tested []reports.Part  `json:"tested,omitempty"` // of Result
-	Part   *suites.Part    `json:"part,omitempty"`
+	Part   *engine.Part    `json:"part,omitempty"`
 	Failed *FailedError    `json:"failed,omitempty"`
 }
 
@@ -92,10 +92,10 @@ const askSpare = 250 * time.Millisecond
 // bundle in which what a check found may depend on more than the bundle are left out, and it is to be tested again. When ctx
 // ends, the parts say that they were cut short, and none is left out. The error says what kept a worker from its work; then the
 // parts are worth nothing.
-func Run(ctx context.Context, staff Staff, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, Again, error) {
+func Run(ctx context.Context, staff Staff, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*engine.Part, Again, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, q.passes)}
+	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*engine.Part, q.passes)}
 	group := processtree.NewGroup()
 	defer group.Close(killGrace)
 	ended := make(chan error)
@@ -148,9 +148,9 @@ type run struct {
 
 	mu       sync.Mutex
 	observer Observer
-	parts    [][]*suites.Part // by pass
+	parts    [][]*engine.Part // by pass
 	again    Again
-	carried  []*suites.Part // what was found in its bundles
+	carried  []*engine.Part // what was found in its bundles
 }
 
 // work starts a worker and serves it until it has ended.
@@ -258,7 +258,7 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 }
 
 // found keeps what was found in a bundle.
-func (r *run) found(b Bundle, part *suites.Part) {
+func (r *run) found(b Bundle, part *engine.Part) {
 	if part.Carried == "" {
 		r.parts[b.Pass] = append(r.parts[b.Pass], part)
 		return
@@ -381,4 +381,4 @@ func (w *Worker) Finished(r reports.Result) {
 }
 
 // Done gives what the worker found in the pass.
-func (w *Worker) Done(part *suites.Part) error { return w.out.write(fromWorker{Part: part}) }
+func (w *Worker) Done(part *engine.Part) error { return w.out.write(fromWorker{Part: part}) }

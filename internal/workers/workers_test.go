@@ -17,8 +17,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // TestMain is a worker where $WORKER says what kind of one.
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 			if !ok {
 				return nil
 			}
-			part := &suites.Part{Selected: clauses, Report: &reports.Report{}}
+			part := &engine.Part{Selected: clauses, Report: &reports.Report{}}
 			for _, id := range clauses {
 				if !w.Take(ctx, id) {
 					continue
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 
 var clauses = []string{"list/answers-json", "list/names-unique", "invoke/result-exact", "describe/unknown-404"}
 
-func runKind(ctx context.Context, kind string, n int, finished func(reports.Result) string) ([][]*suites.Part, error) {
+func runKind(ctx context.Context, kind string, n int, finished func(reports.Result) string) ([][]*engine.Part, error) {
 	parts, again, err := runBundles(ctx, kind, n, true, finished)
 	if len(again.Bundles) > 0 {
 		return nil, fmt.Errorf("bundles that are shared are to be tested again: %v", again.Bundles)
@@ -82,7 +82,7 @@ func runKind(ctx context.Context, kind string, n int, finished func(reports.Resu
 	return parts, err
 }
 
-func runBundles(ctx context.Context, kind string, n int, shared bool, finished func(reports.Result) string) ([][]*suites.Part, Again, error) {
+func runBundles(ctx context.Context, kind string, n int, shared bool, finished func(reports.Result) string) ([][]*engine.Part, Again, error) {
 	return Run(ctx, Staff{First: n, Most: n}, func() *exec.Cmd { return workerOf(kind) },
 		func(int) Job { return Job{Args: []string{"an argument"}} }, twoPasses(shared), Observer{Started: func(string) {}, Finished: finished})
 }
@@ -270,7 +270,7 @@ func TestWorkersJoinASharedBundle(t *testing.T) {
 // last are the checks of the last area.
 func last(checks map[string]int) map[string]int {
 	found := maps.Clone(checks)
-	maps.DeleteFunc(found, func(id string, _ int) bool { return !suites.IsLast(id) })
+	maps.DeleteFunc(found, func(id string, _ int) bool { return !engine.IsLast(id) })
 	return found
 }
 
@@ -287,7 +287,7 @@ func TestBundles(t *testing.T) {
 			areas := map[bool]bool{}
 			for id, weight := range b.Checks {
 				seen[id]++
-				areas[suites.IsLast(id)] = true
+				areas[engine.IsLast(id)] = true
 				if checks[id] != weight {
 					t.Fatalf("%s has the weight %d, want %d", id, weight, checks[id])
 				}

@@ -2,11 +2,12 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -23,7 +24,8 @@ const (
 
 // Check is the check of one clause. The contract says what must be; the check says how that is seen.
 type Check struct {
-	ID          string // of the clause
+	ID          string           // of the clause
+	Clause      *contract.Clause // of a check that somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it
 	Sees        Sees
 	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
@@ -32,24 +34,26 @@ type Check struct {
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 
-// Check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
-// it not applicable, a site that cannot be seen makes it not testable.
-func (r *Environment) Check(c Check, decorators ...any) {
-	clause, ok := r.Contract.Clause(c.ID)
+// Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
+type Outcome struct {
+	Result   reports.Result
+	CutOff   bool     // the end of the run ended it before it found anything: it counts as not begun
+	Blocked  bool     // the bridge did not do what the check builds on
+	Culprits []string // of Blocked: the clauses that test that; nil: not known
+	Excuse   string   // why something else than the bridge may be to blame; "": nothing is
+	BySite   bool     // of Excuse: the site fails
+	Unserved bool     // the bridge did not serve a request of the check
+}
+
+// Test runs one check and returns what it found. The contract decides whether the clause applies: a capability that is not
+// claimed makes it not applicable, a site that cannot be seen makes it not testable.
+func (e *Environment) Test(ctx context.Context, c Check) Outcome {
+	clause, ok := e.Contract.Clause(c.ID)
 	if !ok {
 		panic(c.ID + " is not in the contract")
 	}
-	labels := ginkgo.Label(string(clause.Level), "wire:"+string(clause.Wire))
-	if clause.Needs != "" {
-		labels = append(labels, "needs:"+clause.Needs)
-	}
-	ginkgo.It(c.ID, labels, decorators, func(ctx ginkgo.SpecContext) {
-		if !r.Takes(c.ID) {
-			Ending{Kind: Elsewhere}.note()
-			return // End takes a stack, and a worker meets most checks so
-		}
-		t := r.begin(c.ID)
-		defer t.cleansUp()
+	t := e.begin(c.ID)
+	ended := t.run(ctx, func(ctx context.Context) {
 		t.gate(clause, c)
 		defer func() {
 			if t.HasFindings() || t.failed != nil {
@@ -61,14 +65,94 @@ func (r *Environment) Check(c Check, decorators ...any) {
 			run = t.withoutMock(c)
 		}
 		run(ctx, t)
-		if t.HasFindings() {
-			t.Findings.summed = true
-			ginkgo.Fail("parts of it are wrong")
-		}
 	})
+	return t.outcome(clause, ended)
 }
 
-// gate ends the running spec where its clause does not apply or cannot be tested.
+// outcome reads why a check ended, and what it found until then.
+func (t *T) outcome(clause contract.Clause, ended any) Outcome {
+	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved()}
+	r := &o.Result
+	r.DurationMS = Milliseconds(time.Since(t.began))
+	var why Finding
+	ending, isEnding := ended.(Ending)
+	found := t.reported(ended)
+	switch e := ended.(type) {
+	case nil:
+		r.Verdict = reports.Pass
+	case failed:
+		r.Verdict, why = Broken(clause), *t.failed
+	case stopped:
+		r.Verdict, why = Broken(clause), e.Finding
+	case broke:
+		r.Verdict, why = reports.Error, Finding{Subject: OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
+	case Ending:
+		why = e.Why
+		switch e.Kind {
+		case Inapplicable:
+			r.Verdict = reports.NotApplicable
+		case CutShort:
+			o.CutOff = len(found) == 0
+			r.Verdict = reports.NotTestable
+		case BlockedByBridge:
+			why.Response = t.Blamed()
+			r.Verdict = reports.NotTestable
+		default:
+			r.Verdict = reports.NotTestable
+		}
+	}
+	why = t.Redacted(why)
+	if len(found) > 0 { // which count, though what came after them could not be tested
+		r.Verdict = Broken(clause)
+	}
+	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	o.Excuse, o.BySite = t.Excused()
+	if wrong && o.Excuse != "" {
+		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Excuse}
+	}
+	var at func(*Response) *int
+	r.Evidence, at = t.Evidence(wrong)
+	switch {
+	case len(found) > 0:
+		r.Findings = t.AsReported(found, at)
+	case wrong && o.Excuse != "":
+		r.Message = o.Excuse
+	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == Broken(clause)):
+		r.Findings = t.AsReported([]Finding{why}, at)
+	case wrong: // nothing of the bridge was seen
+		r.Message = why.String()
+	}
+	r.Conclude()
+	for _, p := range t.Findings.Tested {
+		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
+	}
+	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
+		r.Remedy = "" // of a fault that nobody has seen
+	}
+	if isEnding && o.Excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
+		o.Blocked, o.Culprits = true, ending.Culprits
+		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
+			o.Culprits = append(slices.Clone(ending.Culprits), "mcp/*")
+		}
+	}
+	return o
+}
+
+// NewResult is what the contract says of a clause, before anything is tested.
+func NewResult(clause contract.Clause) reports.Result {
+	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
+		Capability: Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
+}
+
+// Broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
+func Broken(clause contract.Clause) reports.Verdict {
+	if clause.Level == reports.MUST {
+		return reports.Fail
+	}
+	return reports.Warn
+}
+
+// gate ends the running check where its clause does not apply or cannot be tested.
 func (t *T) gate(clause contract.Clause, c Check) {
 	if t.Context.Err() != nil {
 		t.cutShort()

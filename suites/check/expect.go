@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 )
 
@@ -126,8 +125,12 @@ func (t *T) Fail(f Finding) {
 	if t.inPart {
 		panic(stopped{f})
 	}
-	t.failed = &f
-	ginkgo.Fail(f.String(), 2)
+	t.Mu.Lock()
+	if t.failed == nil {
+		t.failed = &f
+	}
+	t.Mu.Unlock()
+	panic(failed{})
 }
 
 // found runs a part of a check and gives the finding that ended it; nil when none did.

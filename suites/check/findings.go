@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/onsi/ginkgo/v2/types"
-
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -30,7 +28,6 @@ type findings struct {
 	noted    []Finding
 	Tested   []Part
 	timeouts int
-	summed   bool // the check has failed for what is noted
 }
 
 // For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
@@ -123,31 +120,24 @@ func (t *T) StableIdentity(who Identity) string {
 	return who.String()
 }
 
-// Reported gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept
-// from its end by the harness.
-func (t *T) Reported(spec types.SpecReport) []Finding {
-	noted := t.Findings.noted
-	switch {
-	case len(noted) == 0:
-		return nil
-	case spec.State == types.SpecStateFailed && !t.Findings.summed:
-		noted = append(noted, t.Failure(spec))
-	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
+// reported gives the findings of a check by what ended it, without secrets; none where it noted none, or where it broke.
+func (t *T) reported(ended any) []Finding {
+	all := slices.Clone(t.Findings.noted)
+	if len(all) == 0 {
 		return nil
 	}
-	all := slices.Clone(noted)
+	switch e := ended.(type) {
+	case failed:
+		all = append(all, *t.failed)
+	case stopped:
+		all = append(all, e.Finding)
+	case broke:
+		return nil
+	}
 	for i, f := range all {
 		all[i] = t.Redacted(f)
 	}
 	return all
-}
-
-// Failure is the finding that ended a failed check.
-func (t *T) Failure(spec types.SpecReport) Finding {
-	if t.failed != nil {
-		return *t.failed
-	}
-	return Finding{Subject: OneLine(spec.Failure.Message)}
 }
 
 // Redacted is a finding without secrets, of bounded length.

@@ -11,7 +11,7 @@ import (
 // Only a late turn while the check ran excuses it: one that ended before it began does not.
 func TestLagExcusesTheCheckThatMetIt(t *testing.T) {
 	began := time.Now()
-	check := &T{Environment: &Environment{Redact: &redact.Redactor{}}, began: began}
+	check := &T{Environment: &Environment{Config: Config{Redact: &redact.Redactor{}}}, began: began}
 	check.lag.late = []lateTurn{{began.Add(-2 * time.Second), time.Second}}
 	check.ExcuseLag()
 	if why, _ := check.Excused(); why != "" {

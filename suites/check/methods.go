@@ -187,7 +187,7 @@ func (t *T) Exposed(m *fixtures.Method) bool {
 	case !t.exposureKnown():
 		return t.listedToAny()[t.ToolName(m.ID)]
 	case t.Claims("exposure-patterns"):
-		return t.Patterns.Exposes(m.ID)
+		return t.PatternsInUse().Exposes(m.ID)
 	}
 	return m.MCP != nil
 }
@@ -195,7 +195,7 @@ func (t *T) Exposed(m *fixtures.Method) bool {
 // exposureKnown reports whether it is known, without the bridge's list, which methods are tools.
 func (t *T) exposureKnown() bool {
 	if t.Claims("exposure-patterns") {
-		return t.Drupal != nil || t.PatternsGiven
+		return t.Drupal != nil || t.Patterns != nil
 	}
 	return t.Site.Marks()
 }

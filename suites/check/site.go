@@ -34,7 +34,7 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
 	t.replaced = true
 	t.setSite(site)
-	Cleanup(func(ctx context.Context) {
+	t.Cleanup(func(ctx context.Context) {
 		t.replaced = false
 		t.Drupal.Mock.SetSite(before)
 		t.Await(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
@@ -96,6 +96,7 @@ type SiteSide struct {
 	since    int64              // journal position at which the running check began
 	caused   []mockdrupal.Entry // in place of the journal: what the row of a Table did that the check looks at; nil: it looks at none
 	armed    atomic.Int32
+	cleanup  func(undo func(context.Context)) // of the running check
 }
 
 // Faulty reports whether a fault of the site is armed: then a bridge without a response may be correct.
@@ -158,7 +159,7 @@ func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
 		lift()
 		u.armed.Add(-1)
 	})
-	Cleanup(func(context.Context) { disarm() })
+	u.cleanup(func(context.Context) { disarm() })
 	return disarm, nil
 }
 

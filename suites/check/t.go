@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -41,7 +39,7 @@ type T struct {
 	*Environment
 
 	began     time.Time
-	inCheck   bool // a spec is running, so that Skip has something to end
+	inCheck   bool // a check is running, so that there is something to end
 	Mu        sync.Mutex
 	recording bool // the check has not come to its clean-up
 	Exchanges []*exchange
@@ -54,6 +52,8 @@ type T struct {
 	listed    map[string]bool // names that the bridge lists to any caller; nil: not asked
 	unsent    atomic.Int64    // requests of the check that the run had no patience for
 	unserved  atomic.Bool     // the bridge did not serve a request of the check
+	cleanups  []func(context.Context)
+	beside    any // what ended another goroutine of the check
 
 	sessionsMu sync.Mutex
 	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone
@@ -61,14 +61,6 @@ type T struct {
 
 // Unserved reports whether the bridge did not serve a request of the check: it gave no response, 429 or 500 and more.
 func (t *T) Unserved() bool { return t.unserved.Load() }
-
-// Cleanup undoes something when the running check has ended.
-func Cleanup(undo func(context.Context)) {
-	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { undo(ctx) })
-}
-
-// Claims reports whether the bridge claims a capability.
-func (e *Environment) Claims(capability string) bool { return slices.Contains(e.Claimed, capability) }
 
 // As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
 func (t *T) As(who Identity) Client {
@@ -154,14 +146,10 @@ func (r *Environment) begin(clause string) *T {
 	}
 	r.Running = &T{Environment: r, began: time.Now(), inCheck: true, recording: true}
 	r.Running.before = r.Running.siteNow()
+	if r.Upstream != nil {
+		r.Upstream.cleanup = r.Running.Cleanup
+	}
 	return r.Running
-}
-
-// cleansUp reports that the running check has tested: what is sent to clean up shows nothing of the clause.
-func (t *T) cleansUp() {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	t.recording = false
 }
 
 // accountsPerCheck is how many accounts one check creates at most. Their names are the same whatever was tested before.

@@ -16,7 +16,7 @@ import (
 )
 
 func TestCallerOf(t *testing.T) {
-	own := &T{Environment: &Environment{Claimed: []string{"naming-id"}}}
+	own := &T{Environment: &Environment{Config: Config{Claimed: []string{"naming-id"}}}}
 	sent := []*exchange{
 		{Response: &Response{Shown: `{"name":"echo","arguments":{"n":1,"list":[]}}`}},
 		{Response: &Response{Shown: `{"name":"echo","arguments":{"n":2}}`}},
@@ -79,7 +79,7 @@ func (s *slowRows) send(t *T) func(int) *Response {
 }
 
 func newT() *T {
-	return &T{Environment: &Environment{Redact: &redact.Redactor{}}, recording: true}
+	return &T{Environment: &Environment{Config: Config{Redact: &redact.Redactor{}}}, recording: true}
 }
 
 func TestTable(t *testing.T) {

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"context"
+	"fmt"
+	"path"
+	"runtime"
 	"strings"
-
-	"github.com/onsi/ginkgo/v2"
+	"time"
 )
 
 // Ending says why a check ended without a verdict of its own.
@@ -22,7 +25,6 @@ const (
 	Missing         EndingKind = "not testable" // what the check needs is not there, and the bridge is not to blame
 	BlockedByBridge EndingKind = "blocked"      // the bridge did not do what the check builds on
 	CutShort        EndingKind = "cut short"    // the whole run ended
-	Elsewhere       EndingKind = "elsewhere"    // another process tests it
 )
 
 // NotTestable ends the running check without a verdict: what it needs is not there, and the bridge is not to blame. The
@@ -42,20 +44,127 @@ func BlockedBy(why Finding, clauses ...string) {
 	End(Ending{Kind: BlockedByBridge, Why: why, Culprits: clauses})
 }
 
-// End ends the running check without a verdict.
-func End(e Ending) {
-	e.note()
-	ginkgo.Skip(e.Why.String())
-}
-
-// note keeps the ending for the report of the run.
-func (e Ending) note() {
-	ginkgo.AddReportEntry(string(e.Kind), ginkgo.ReportEntryVisibilityNever, e)
-}
+// End ends the running check without a verdict. It unwinds the goroutine of the check by a panic that Environment.Test
+// recovers.
+func End(e Ending) { panic(e) }
 
 // cutShort ends the running check because the whole run has ended.
 func (t *T) cutShort() {
 	if t.inCheck {
 		End(Ending{Kind: CutShort, Why: Finding{Subject: "the run ended before this was tested"}})
+	}
+}
+
+// failed is what a failed expectation outside of any part of a check panics with. The finding is in T.failed.
+type failed struct{}
+
+// broke is a panic that no check makes on purpose.
+type broke struct {
+	value any
+	where string // file and line
+}
+
+// Cleanup undoes something when the check has ended, the last one first.
+func (t *T) Cleanup(undo func(context.Context)) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.cleanups = append(t.cleanups, undo)
+}
+
+// Recover is deferred by every goroutine of a check, so that what ends the check there ends it as a whole.
+func (t *T) Recover() {
+	if r := recover(); r != nil {
+		t.Mu.Lock()
+		defer t.Mu.Unlock()
+		if t.beside == nil {
+			t.beside = noted(r)
+		}
+	}
+}
+
+// noted keeps where an unexpected panic came from.
+func noted(r any) any {
+	switch r.(type) {
+	case Ending, failed, stopped, broke:
+		return r
+	}
+	return broke{r, panickedAt()}
+}
+
+// panickedAt is the file and the line of the panic that is being recovered.
+func panickedAt() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	panicking := false
+	for {
+		frame, more := frames.Next()
+		if strings.HasPrefix(frame.Function, "runtime.") {
+			panicking = panicking || frame.Function == "runtime.gopanic"
+		} else if panicking {
+			return fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return "unknown place"
+		}
+	}
+}
+
+// protect calls f and returns what ended it: nil, an Ending, failed, stopped or broke.
+func protect(f func()) (ended any) {
+	defer func() {
+		if r := recover(); r != nil {
+			ended = noted(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// How long a check may go on after the run has ended, and how long each of its clean-ups may take.
+const (
+	gracePeriod = time.Second
+	cleanupTime = time.Minute
+)
+
+// run runs the check and its clean-ups, and returns what ended it. A check that ignores the end of its context for longer
+// than the grace period is left behind.
+func (t *T) run(ctx context.Context, test func(context.Context)) any {
+	done := make(chan any, 1)
+	go func() {
+		ended := protect(func() { test(ctx) })
+		t.Mu.Lock()
+		if _, unexpected := ended.(broke); t.beside != nil && (ended == nil || unexpected) {
+			ended = t.beside // the check may have broken for what the other goroutine did not return
+		}
+		t.recording = false // what is sent to clean up shows nothing of the clause
+		t.Mu.Unlock()
+		for {
+			t.Mu.Lock()
+			n := len(t.cleanups)
+			if n == 0 {
+				t.Mu.Unlock()
+				break
+			}
+			undo := t.cleanups[n-1]
+			t.cleanups = t.cleanups[:n-1]
+			t.Mu.Unlock()
+			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+			if e := protect(func() { undo(cleanup) }); ended == nil {
+				ended = e
+			}
+			cancel()
+		}
+		done <- ended
+	}()
+	select {
+	case ended := <-done:
+		return ended
+	case <-ctx.Done():
+	}
+	select {
+	case ended := <-done:
+		return ended
+	case <-time.After(gracePeriod):
+		return Ending{Kind: CutShort, Why: Finding{Subject: "the run ended while this was tested"}}
 	}
 }

@@ -9,12 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/onsi/ginkgo/v2"
 )
-
-// Recover is deferred by every goroutine of a check, so that what ends the check there ends it as a whole.
-var Recover = ginkgo.GinkgoRecover
 
 // AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What was waited for in
 // vain once is not waited for again.
@@ -101,16 +96,19 @@ func (t *T) ExpireCaches() {
 	}
 }
 
-// AtOnce runs n calls at the same time and waits for all.
+// AtOnce runs n calls at the same time and waits for all. What ends the check in one of them ends it here.
 func AtOnce(n int, call func(i int)) {
 	var all sync.WaitGroup
+	ended := make([]any, n)
 	for i := range n {
-		all.Go(func() {
-			defer Recover()
-			call(i)
-		})
+		all.Go(func() { ended[i] = protect(func() { call(i) }) })
 	}
 	all.Wait()
+	for _, e := range ended {
+		if e != nil {
+			panic(e)
+		}
+	}
 }
 
 // AdvanceClock lets time go by: on the run's clock where there is one, else on the wall's.

@@ -82,7 +82,7 @@ func Collect(ctx context.Context, o Options, callers map[check.Identity][]Header
 	client := *o.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // credentials are for the bridge alone
 	o.Client = &client
-	for _, i := range o.Run.Invocations {
+	for _, i := range o.Run.Callers.Invocations {
 		if _, known := callers[i.Identity]; known && (i.Status == 0 || i.Status == http.StatusOK) {
 			arguments, err := exact.Parse([]byte(cmp.Or(string(i.Arguments), "{}")))
 			if err != nil {
@@ -217,7 +217,7 @@ func (b bridge) send(ctx context.Context, method, path, body string) (status int
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	b.o.Run.Credentials[b.who].Apply(req.Header)
+	b.o.Run.Callers.Credentials[b.who].Apply(req.Header)
 	res, err := b.o.Client.Do(req)
 	if err != nil {
 		return 0, nil, &suites.UnreachableError{URL: b.url, Reason: err}

@@ -67,13 +67,13 @@ var exampleServers = []exampleServer{
 func TestExampleServersBreakNothingElse(t *testing.T) {
 	for _, server := range exampleServers {
 		t.Run(server.name[strings.LastIndex(server.name, "/")+1:], func(t *testing.T) {
-			claimed, err := suites.Claim(suites.DefaultCapabilities, "mcp,-tools,-naming-id,-exposure-attribute,"+server.claims)
+			claimed, err := suites.Claim(suites.DefaultCapabilities(), "mcp,-tools,-naming-id,-exposure-attribute,"+server.claims)
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := suites.Options{Contract: contract.Draft, Capabilities: claimed}
 			for tool, args := range server.allow {
-				o.Invocations = append(o.Invocations, suites.Invocation{Tool: tool, Identity: suites.Agent, Arguments: fixtures.Raw(args)})
+				o.Callers.Invocations = append(o.Callers.Invocations, suites.Invocation{Tool: tool, Identity: suites.Agent, Arguments: fixtures.Raw(args)})
 			}
 			report, err := suites.Run(within(t, time.Minute), suites.Target{URL: server.start(t, server.name)}, o)
 			if err != nil {

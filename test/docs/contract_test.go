@@ -314,7 +314,7 @@ func TestContractNamesTheEnvironmentAndDefaults(t *testing.T) {
 	if len(variables) < 8 {
 		t.Fatalf("docs/validate-my-bridge.md has only the variables %v", variables)
 	}
-	for _, name := range append(variables, quoted(suites.DefaultCapabilities)...) {
+	for _, name := range append(variables, quoted(suites.DefaultCapabilities())...) {
 		_, section, _ := strings.Cut(all["docs/contract.md"], "\n## How a bridge is started for a test\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		if !strings.Contains(section, name) {

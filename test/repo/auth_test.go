@@ -59,8 +59,8 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	server := httptest.NewServer(mock)
 	defer server.Close()
-	caller := check.T{Environment: &check.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
-		Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}
+	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
+		Behind: check.Behind{Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}}
 	credentials, _ := caller.CredentialsOf(check.Agent)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // A known fault of one tool, caller or row must not hide another one's.
@@ -39,8 +39,7 @@ func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Only: []string{c.clause},
-			Capabilities: bed.Profile.Capabilities, Drupal: bed.Drupal, DiscoveryTTL: testbed.TTL, Advance: bed.Advance})
+		report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, Advance: bed.Advance}, Only: []string{c.clause}, Capabilities: bed.Profile.Capabilities})
 		bed.Close()
 		if err != nil {
 			t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -36,7 +36,7 @@ func TestEntriesAreWellFormed(t *testing.T) {
 					t.Errorf("%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
 				}
 			}
-			if _, err := suites.Claim(testbed.Profiles()[0].Capabilities, m.Claims); err != nil {
+			if _, err := engine.Claim(testbed.Profiles()[0].Capabilities, m.Claims); err != nil {
 				t.Errorf("%s: %v", m.Name, err)
 			}
 		}

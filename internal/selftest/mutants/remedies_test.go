@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
@@ -61,7 +61,7 @@ func TestRemediesFixTheFault(t *testing.T) {
 				t.Fatalf("the mutant %s does not break this clause by its golden set", r.Mutant)
 			}
 			area, _, _ := strings.Cut(r.Clause, "/")
-			o := suites.Options{Only: slices.Concat([]string{area + "/*"}, neighbours[area], golden[r.Mutant]), Makers: makers}
+			o := engine.Options{Pass: engine.Pass{Makers: makers}, Only: slices.Concat([]string{area + "/*"}, neighbours[area], golden[r.Mutant])}
 			if !*full {
 				o.Skip = slices.DeleteFunc(slices.Clone(costly), func(id string) bool { return slices.Contains(golden[r.Mutant], id) })
 			}

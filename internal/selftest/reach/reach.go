@@ -18,11 +18,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -73,10 +73,10 @@ func (r *recording) record(ctx context.Context, w world) error {
 	if err != nil {
 		return err
 	}
-	o := suites.Options{Contract: contract.Draft, Skip: costly}
+	o := engine.Options{Contract: contract.Draft, Skip: costly}
 	next := func() { front.next(); behind.next() }
 	first := sync.OnceFunc(next)
-	o.Started = func(string) { first() }
+	o.Pass.Started = func(string) { first() }
 	o.Progress = func(result reports.Result) {
 		if slices.Contains(r.clauses, result.ID) { // the culprit rule has changed its verdict
 			return

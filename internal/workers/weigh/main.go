@@ -9,8 +9,8 @@ import (
 	"math"
 	"os"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 const (
@@ -43,15 +43,15 @@ func run(args []string) error {
 			}
 		}
 	}
-	checked, err := suites.Checked()
+	checked, err := engine.Checked()
 	if err != nil {
 		return err
 	}
-	all := map[string]suites.Weight{}
+	all := map[string]engine.Weight{}
 	for _, c := range checked {
-		w, known := suites.Weights()[c.ID]
+		w, known := engine.Weights()[c.ID]
 		if !known {
-			w = suites.Weight{InProcess: unmeasured, RealTime: unmeasured}
+			w = engine.Weight{InProcess: unmeasured, RealTime: unmeasured}
 		}
 		if ms, ok := measured[0][c.ID]; ok {
 			w.InProcess = ms

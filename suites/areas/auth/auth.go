@@ -187,7 +187,7 @@ func (d *door) stranger() *authserver.Server {
 	if err != nil {
 		check.NotTestable("a second authorization server cannot be started: " + err.Error())
 	}
-	check.Cleanup(func(context.Context) { other.Close() })
+	d.Cleanup(func(context.Context) { other.Close() })
 	return other
 }
 

@@ -32,7 +32,7 @@ func noPassthrough(ctx context.Context, t *check.T) {
 			}
 		})
 	}
-	check.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
+	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
 	as.Misbehave(authserver.Down)
 	d.Row(check.Agent, "", "a token that cannot be exchanged", func() {
 		token := as.Issue(string(check.Agent), d.Resource())

@@ -82,7 +82,7 @@ func (d *door) unknown() string {
 func serverDown(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	as := d.authority()
-	check.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
+	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
 	as.Misbehave(authserver.Down)
 	d.servesMeanwhile(ctx)
 	d.refuseUnknown(ctx)
@@ -128,7 +128,7 @@ func (d *door) refuseUnknown(ctx context.Context) {
 func serverHangs(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	as := d.authority()
-	check.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
+	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
 	as.Misbehave(authserver.Hangs)
 	d.AdvanceClock(ctx, 6*time.Second) // else the bridge may not ask again so soon, and nothing would hang
 	waiting := d.as(check.Credentials{Token: d.unknown()})
@@ -137,7 +137,7 @@ func serverHangs(ctx context.Context, t *check.T) {
 	var late *check.Response
 	done := make(chan struct{})
 	go func() {
-		defer check.Recover()
+		defer t.Recover()
 		defer close(done)
 		late = d.use(ctx, waiting)
 	}()
@@ -161,7 +161,7 @@ func serverHangs(ctx context.Context, t *check.T) {
 func metadataIssuer(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	as, other := d.authority(), d.stranger()
-	check.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
+	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
 	as.NameOtherIssuer(other)
 	token := as.Sign(authserver.Token{Claims: d.good(), Key: other.Key()})
 	for try := range 2 {

@@ -45,7 +45,7 @@ func includeExclude(ctx context.Context, t *check.T) {
 
 	included := 0
 	for _, m := range t.Drupal.Site().Methods {
-		name, isIncluded := t.ToolName(m.ID), t.Patterns.Exposes(m.ID)
+		name, isIncluded := t.ToolName(m.ID), t.PatternsInUse().Exposes(m.ID)
 		if isIncluded {
 			included++
 		}
@@ -65,7 +65,7 @@ func includeExclude(ctx context.Context, t *check.T) {
 
 func defaultsSafe(ctx context.Context, t *check.T) {
 	mustKnowPatterns(t)
-	if !slices.Equal(t.Patterns.Include, check.DefaultPatterns.Include) || !slices.Equal(t.Patterns.Exclude, check.DefaultPatterns.Exclude) {
+	if !slices.Equal(t.PatternsInUse().Include, check.DefaultPatterns.Include) || !slices.Equal(t.PatternsInUse().Exclude, check.DefaultPatterns.Exclude) {
 		check.NotTestable("the bridge does not run with the default patterns: give it no others, and test again")
 	}
 	who := broadest(t)
@@ -179,16 +179,16 @@ func nearMisses(t *check.T) []fixtures.Method {
 			methods = append(methods, fixtures.Method{ID: id, Usage: "Nearly matches", Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("true")}})
 		}
 	}
-	for _, pattern := range t.Patterns.Include {
+	for _, pattern := range t.PatternsInUse().Include {
 		for _, id := range variations(pattern) {
 			add(id)
 		}
 	}
-	wildcard := slices.IndexFunc(t.Patterns.Include, func(pattern string) bool { return strings.Contains(pattern, "*") })
-	for _, pattern := range t.Patterns.Exclude {
+	wildcard := slices.IndexFunc(t.PatternsInUse().Include, func(pattern string) bool { return strings.Contains(pattern, "*") })
+	for _, pattern := range t.PatternsInUse().Exclude {
 		for _, id := range variations(pattern) {
 			if add(id); wildcard >= 0 { // included, if the exclude pattern does not match
-				add(strings.Replace(t.Patterns.Include[wildcard], "*", id, 1))
+				add(strings.Replace(t.PatternsInUse().Include[wildcard], "*", id, 1))
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func isNearMiss(name string) bool { return strings.Contains(name, nearby) }
 // includedMethod returns a method that the patterns include and that runs without arguments.
 func includedMethod(t *check.T) string {
 	for _, m := range t.Drupal.Site().Methods {
-		if t.Patterns.Exposes(m.ID) && scenario.RunsPlainly(&m) {
+		if t.PatternsInUse().Exposes(m.ID) && scenario.RunsPlainly(&m) {
 			return m.ID
 		}
 	}
@@ -217,7 +217,7 @@ func includedMethod(t *check.T) string {
 // excludedMethod returns a method that the patterns do not include and that runs without arguments.
 func excludedMethod(t *check.T) string {
 	for _, m := range t.Drupal.Site().Methods {
-		if !t.Patterns.Exposes(m.ID) && scenario.RunsPlainly(&m) {
+		if !t.PatternsInUse().Exposes(m.ID) && scenario.RunsPlainly(&m) {
 			return m.ID
 		}
 	}

@@ -99,7 +99,7 @@ func executionError500(ctx context.Context, t *check.T) {
 		return
 	}
 	tool := untyped[0]
-	restoreBehaviours(t.Drupal)
+	restoreBehaviours(t)
 	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
 	t.Row(check.Agent, tool.Name, "the site returns -32601", func() {
 		t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))

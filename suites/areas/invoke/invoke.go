@@ -216,7 +216,7 @@ func resultExact(ctx context.Context, t *check.T) {
 	if len(untyped) == 0 {
 		return
 	}
-	restoreBehaviours(t.Drupal)
+	restoreBehaviours(t)
 	for round := range slices.Chunk(slices.Concat(exactValues, resultValues), len(untyped)) {
 		values := map[string]any{}
 		for i, v := range round {
@@ -292,7 +292,7 @@ func outputMatchesSchema(ctx context.Context, t *check.T) {
 	if tested == 0 {
 		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool whose result breaks its output schema")
 	}
-	restoreBehaviours(t.Drupal)
+	restoreBehaviours(t)
 	for _, round := range resultCases(t, resultTools(ctx, t)) {
 		setResults(t, round)
 		for _, c := range round {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/onsi/ginkgo/v2"
-
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -55,9 +53,10 @@ func returnAndInvoke(ctx context.Context, t *check.T, tool resultTool) func(any)
 }
 
 // restoreBehaviours restores the methods' behaviours when the check ends.
-func restoreBehaviours(d *check.Drupal) {
+func restoreBehaviours(t *check.T) {
+	d := t.Drupal
 	before := d.Site()
-	ginkgo.DeferCleanup(func() {
+	t.Cleanup(func(context.Context) {
 		changeBehaviours(d, func(site *fixtures.Site) {
 			for i := range site.Methods {
 				if m, ok := before.Method(site.Methods[i].ID); ok {

@@ -76,13 +76,13 @@ func listsAfterCallerLeft(ctx context.Context, t *check.T) {
 	defer leave()
 	var requests sync.WaitGroup
 	requests.Go(func() {
-		defer check.Recover()
+		defer t.Recover()
 		t.As(who).Send(leaving, check.Request{Path: check.ListPath, Fresh: true})
 	})
 	check.Within(ctx, 100*time.Millisecond, func() bool { return len(t.Drupal.Discoveries()) > 0 }) // a bridge with a list for all needs none
 	var beside *check.Response
 	requests.Go(func() {
-		defer check.Recover()
+		defer t.Recover()
 		beside = t.As(who).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})
 	})
 	time.Sleep(50 * time.Millisecond) // so that the second waits beside the first; if it does not, there is less to see

@@ -183,7 +183,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	ended := make(chan struct{})
 	began := time.Now()
 	go func() {
-		defer check.Recover()
+		defer t.Recover()
 		defer close(ended)
 		check.AtOnce(waiting, func(int) { t.Call(ctx, slow) })
 	}()

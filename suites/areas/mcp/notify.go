@@ -36,7 +36,7 @@ func notify(ctx context.Context, t *check.T) {
 	t.Expect(early).To(BeFalse(), check.Mismatch("nothing changed", "no "+listChanged, "one"))
 	before := t.Drupal.Site()
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
-	check.Cleanup(func(ctx context.Context) {
+	t.Cleanup(func(ctx context.Context) {
 		t.Drupal.Mock.SetSite(before)
 		t.Await(ctx, func() bool {
 			return !slices.Contains(t.As(check.Agent).ListedByMCP(ctx), t.ToolName(scenario.Arrival))
@@ -189,7 +189,7 @@ func listen(ctx context.Context, c check.Client, revision check.Revision, wanted
 	s := MustMCP(ctx, c, revision)
 	MustListTools(ctx, s)
 	streaming, cancel := context.WithCancel(ctx)
-	check.Cleanup(func(context.Context) { cancel() })
+	c.T.Cleanup(func(context.Context) { cancel() })
 	resp, err := openStream(streaming, s, wanted)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		c.T.Fail(check.Mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))

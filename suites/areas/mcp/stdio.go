@@ -99,7 +99,7 @@ func dialStdio(ctx context.Context, t *check.T, revision check.Revision) *pipe {
 	if err != nil {
 		check.NotTestable("the bridge does not start for stdio: " + err.Error())
 	}
-	check.Cleanup(func(context.Context) { conn.Close() })
+	t.Cleanup(func(context.Context) { conn.Close() })
 	p := &pipe{t: t, session: check.Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
 	go func() {
 		defer close(p.lines)

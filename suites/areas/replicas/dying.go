@@ -52,7 +52,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 	called := make(chan struct{})
 	go func() {
 		defer close(called)
-		defer check.Recover()
+		defer t.Recover()
 		lost = agent(t, replica).Invoke(ctx, tool.Name, tool.Arguments)
 	}()
 	time.Sleep(running / 2)

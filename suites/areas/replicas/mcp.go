@@ -141,7 +141,7 @@ func listChanged(ctx context.Context, t *check.T) {
 	for replica := range t.Replicas {
 		listeners[replica] = listen(ctx, open(ctx, t, replica))
 	}
-	check.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
+	t.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	t.Await(ctx, func() bool { return !slices.ContainsFunc(listeners, func(l *listener) bool { return !l.notified() }) })
 	for replica, l := range listeners {
@@ -183,7 +183,7 @@ func listen(ctx context.Context, s *check.Session) *listener {
 		cancel()
 		check.BlockedBy(check.Finding{Subject: "the stream of notifications of a session does not open"}, "fresh/notify")
 	}
-	check.Cleanup(func(context.Context) { cancel(); resp.Body.Close() })
+	t.Cleanup(func(context.Context) { cancel(); resp.Body.Close() })
 	l := &listener{}
 	go func() {
 		chunk := make([]byte, 4096)

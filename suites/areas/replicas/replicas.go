@@ -171,7 +171,7 @@ func changes(ctx context.Context, t *check.T) {
 	for replica := range t.Replicas {
 		agent(t, replica).List(ctx).MustSucceed("list/answers-json") // fills its cache
 	}
-	check.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
+	t.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	if t.Invalidate != nil && t.Claims("invalidation") { // at one replica; the others have their TTL
 		call := check.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}

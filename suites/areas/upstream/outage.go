@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -52,7 +50,6 @@ func timeout(ctx context.Context, t *check.T) {
 			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 		}
 		if err != nil { // not every system can show it, nor a mock that does not listen by itself
-			ginkgo.GinkgoWriter.Printf("skipped: a site that hangs with %s: %v\n", f.Name, err)
 			continue
 		}
 		within := limit
@@ -110,7 +107,7 @@ func listsAtOnce(ctx context.Context, t *check.T) (beside *check.Response, hangi
 	var hung *check.Response
 	t.Upstream.Mark()
 	waiting.Go(func() {
-		defer check.Recover()
+		defer t.Recover()
 		hung = t.As(stranger).List(ctx)
 	})
 	check.Within(ctx, t.UpstreamTimeout/4, func() bool { return len(t.Upstream.Journal()) > 0 })
@@ -139,7 +136,7 @@ func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailu
 		}
 		disarms = append(disarms, disarm)
 		calls.Go(func() {
-			defer check.Recover()
+			defer t.Recover()
 			responses[i] = t.Call(ctx, call)
 		})
 		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1) { // with the last one nothing does

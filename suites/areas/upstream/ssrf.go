@@ -196,7 +196,7 @@ func listenElsewhere(t *check.T) (visits func() []string, host string) {
 		}),
 	}
 	go server.Serve(listener) //nolint:errcheck // it ends with Close
-	check.Cleanup(func(context.Context) { server.Close() })
+	t.Cleanup(func(context.Context) { server.Close() })
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()

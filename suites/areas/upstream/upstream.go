@@ -151,7 +151,7 @@ func cancel(ctx context.Context, t *check.T) {
 	leaving, leave := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	go func() {
-		defer check.Recover()
+		defer t.Recover()
 		defer close(gone)
 		t.As(call.Identity).Send(leaving, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: bytes.NewReader(call.Body()), Show: string(call.Body()), Fresh: true})
 	}()

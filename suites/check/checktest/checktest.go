@@ -19,7 +19,7 @@ func Response(t testing.TB, status int, body string, header ...string) *check.Re
 		t.Fatal(err)
 	}
 	r := &check.Response{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
-		T: &check.T{Environment: &check.Environment{Contract: all}}}
+		T: &check.T{Environment: &check.Environment{Config: check.Config{Contract: all}}}}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -1,11 +1,11 @@
-package suites_test
+package engine_test
 
 import (
 	"encoding/json"
 	"reflect"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // Shards come from other machines. What is read of one is written again as it was, and merged or refused.
@@ -18,18 +18,18 @@ func FuzzShard(f *testing.F) {
 	f.Add([]byte(`{"passes":[[{"selected":null,"report":null}]]}`))
 	f.Add([]byte(`{"passes":[null,[null]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &suites.Shard{}
+		s := &engine.Shard{}
 		if json.Unmarshal(data, s) != nil {
 			return
 		}
-		if _, err := suites.JoinShards([]*suites.Shard{s}); err != nil {
+		if _, err := engine.JoinShards([]*engine.Shard{s}); err != nil {
 			return
 		}
 		written, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := &suites.Shard{}
+		again := &engine.Shard{}
 		if err := json.Unmarshal(written, again); err != nil {
 			t.Fatalf("%v in %s", err, written)
 		}

@@ -1,4 +1,4 @@
-package suites
+package engine
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 // are those before the culprit rule, which looks at what all of them found: Join applies it. As JSON it loses nothing.
 type Part struct {
 	Contract        string              // as in Options
+	Extra           []contract.Clause   // as the checks in Options bring them
 	Selected        []string            // the clauses that the whole pass tests, in the order of the contract
 	Report          *reports.Report     // of the checks that this process tested, not summarized
 	Blocked         map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
@@ -26,22 +27,18 @@ type Part struct {
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
 }
 
-func newPart(r *check.Environment, o Options, report *reports.Report, c *collector) *Part {
-	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Unsettled: c.unsettled, Carried: cmp.Or(c.carried, r.Carried())}
-}
-
 // Ended notes that the bridge ended by itself while a clause was tested, and how. The clause fails whatever its level, as the
 // bridge breaks more than the clause. What was found after it is left out, and the part is no longer cut short or carried.
 func (p *Part) Ended(clause, how string, after []string) error {
 	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(after, r.ID) })
 	i := slices.IndexFunc(p.Report.Results, func(r reports.Result) bool { return r.ID == clause })
 	if i < 0 { // it was cut off
-		known, err := contractAt(p.Contract)
+		known, err := contractAt(p.Contract, p.Extra)
 		if err != nil {
 			return err
 		}
 		c, _ := known.Clause(clause)
-		cutOff := result(c)
+		cutOff := check.NewResult(c)
 		cutOff.Evidence = []reports.Exchange{}
 		i, p.Report.Results = len(p.Report.Results), append(p.Report.Results, cutOff)
 	}
@@ -73,8 +70,8 @@ func (p *Part) Continue(rest *Part) {
 	maps.Copy(p.Blocked, rest.Blocked)
 }
 
-// contractAt is the contract of a version, as Options name it.
-func contractAt(version string) (*contract.Contract, error) {
+// contractAt is the contract of a version, as Options name it, with clauses that were added.
+func contractAt(version string, extra []contract.Clause) (*contract.Contract, error) {
 	all, err := contract.Load()
 	if err != nil {
 		return nil, err
@@ -83,7 +80,11 @@ func contractAt(version string) (*contract.Contract, error) {
 	if err != nil {
 		return nil, &UsageError{err.Error()}
 	}
-	return at, nil
+	whole, err := at.With(extra...)
+	if err != nil {
+		return nil, &UsageError{err.Error()}
+	}
+	return whole, nil
 }
 
 // Unsettle takes the unsettled results out of the parts of a pass, and returns their clauses, for one process that tests them
@@ -123,7 +124,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		return nil, nil, errors.New("there is no part to join")
 	}
 	first := parts[0]
-	at, err := contractAt(first.Contract)
+	at, err := contractAt(first.Contract, first.Extra)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,6 +155,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 // partJSON is a Part as JSON: with what report.json has elsewhere or not at all.
 type partJSON struct {
 	Contract        string                    `json:"contract,omitempty"`
+	Extra           []contract.Clause         `json:"extra,omitempty"`
 	Selected        []string                  `json:"selected"`
 	Blocked         map[string][]string       `json:"blocked,omitempty"`
 	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
@@ -170,7 +172,7 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	if err := reports.WriteJSON(&report, p.Report); err != nil {
 		return nil, err
 	}
-	j := partJSON{Contract: p.Contract, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
+	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {
@@ -211,6 +213,15 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 			r.Evidence[at].Request.Whole = body
 		}
 	}
-	*p = Part{Contract: j.Contract, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
+	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
 	return nil
+}
+
+// known are the ids of the clauses that the part's run knows.
+func (p *Part) known() []string {
+	all, err := contractAt(p.Contract, p.Extra)
+	if err != nil {
+		return nil
+	}
+	return all.IDs()
 }

@@ -1,10 +1,11 @@
-package suites_test
+package engine_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -16,7 +17,7 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range all.Clauses {
-		declared, ok := suites.Declared(c.ID)
+		declared, ok := areas.Check(c.ID)
 		if !ok {
 			continue // TestChecksAndClausesAgree reports it
 		}
@@ -31,11 +32,11 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 
 // Of a server that speaks MCP alone, everything is tested that does not need the three endpoints.
 func TestMostOfASiteIsTestedByMCPAlone(t *testing.T) {
-	all, err := suites.Checks(suites.Options{Contract: "draft", Capabilities: append(slices.Clone(suites.DefaultCapabilities[1:]), "mcp", "mcp-2026")})
+	all, err := engine.Checks(engine.Options{Contract: "draft", Capabilities: append(slices.Clone(engine.DefaultCapabilities[1:]), "mcp", "mcp-2026")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if suites.DefaultCapabilities[0] != "tools" || len(all) < 60 {
+	if engine.DefaultCapabilities[0] != "tools" || len(all) < 60 {
 		t.Errorf("%d clauses apply, want 60 at least", len(all))
 	}
 }

@@ -1,10 +1,11 @@
-package suites
+package engine
 
 import (
 	"path"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -102,7 +103,7 @@ func matchesAny(globs []string, id string) bool {
 func (c *outcome) fail(id string) {
 	r := c.results[id]
 	clause, _ := c.contract.Clause(id)
-	r.Verdict, r.Remedy = broken(clause), clause.Fix.String()
+	r.Verdict, r.Remedy = check.Broken(clause), clause.Fix.String()
 	c.results[id] = r
 	if c.progress != nil {
 		c.progress(r)
@@ -116,7 +117,7 @@ func (c *outcome) inOrder() []reports.Result {
 		r, ran := c.results[id]
 		if !ran {
 			clause, _ := c.contract.Clause(id)
-			r = result(clause)
+			r = check.NewResult(clause)
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was tested", []reports.Exchange{}
 			r.Remedy = ""
 		}

@@ -1,4 +1,4 @@
-package suites
+package engine
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // createdName is what the harness names the accounts that a check creates. A report can create no others.
@@ -54,10 +55,10 @@ func needsMore(e reports.Exchange) string {
 }
 
 // createdAccount is the account of the failing request, if the check created it.
-func createdAccount(report *reports.Report, clause string) (Identity, bool) {
+func createdAccount(report *reports.Report, clause string) (check.Identity, bool) {
 	for _, r := range report.Results {
 		if e, ok := r.Blamed(); ok && r.ID == clause && e.Account != nil && createdName.MatchString(e.Identity) {
-			return Identity(e.Identity), true
+			return check.Identity(e.Identity), true
 		}
 	}
 	return "", false
@@ -65,17 +66,17 @@ func createdAccount(report *reports.Report, clause string) (Identity, bool) {
 
 // Restage creates the accounts that the check of a clause created, at another mock, where the request of an identity
 // needs them. It returns the identities whose credentials Replay may use there.
-func Restage(report *reports.Report, clause string, drupal *mockdrupal.Drupal) ([]Identity, error) {
+func Restage(report *reports.Report, clause string, drupal *mockdrupal.Drupal) ([]check.Identity, error) {
 	if err := Restageable(report, clause); err != nil {
 		return nil, err
 	}
-	var created []Identity
+	var created []check.Identity
 	for _, r := range report.Results {
 		if r.ID != clause {
 			continue
 		}
 		for _, e := range r.Evidence {
-			who := Identity(e.Identity)
+			who := check.Identity(e.Identity)
 			if e.Account == nil || !createdName.MatchString(e.Identity) || slices.Contains(created, who) {
 				continue
 			}

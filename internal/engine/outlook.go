@@ -1,4 +1,4 @@
-package suites
+package engine
 
 import (
 	"fmt"
@@ -25,19 +25,13 @@ type outlook struct {
 	siteFailed int           // checks that met a site that fails
 }
 
-func newOutlook(r *check.Environment, started time.Time, limit time.Duration) outlook {
-	o := outlook{run: r, started: started, since: started, limit: limit}
-	for _, clause := range checked(r) {
-		if r.Selected(clause.ID) {
-			o.left++
-		}
-	}
-	return o
+func newOutlook(checks int, r *check.Environment, started time.Time, limit time.Duration) outlook {
+	return outlook{run: r, started: started, since: started, limit: limit, left: checks}
 }
 
-// hopeless says why the run had better end after a check, which may have an excuse; "": it goes on, without the kind of
+// reasonToStop returns the reason to end the run after a check, which may have an excuse; "": it goes on, without the kind of
 // request for which it would not end in its time.
-func (o *outlook) hopeless(excuse string, bySite bool) string {
+func (o *outlook) reasonToStop(excuse string, bySite bool) string {
 	o.done++
 	o.left--
 	if bySite {

@@ -1,4 +1,4 @@
-package suites
+package engine
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 type ReplayOptions struct {
 	Report   *reports.Report
 	Clause   string
-	Accounts []Identity          // whose variables it reads, beside those of the contract's accounts
+	Accounts []check.Identity    // whose variables it reads, beside those of the contract's accounts
 	To       string              // base URL of the bridge; "": the report's target, which alone is then sent to
 	Getenv   func(string) string // the environment: of it only the variables of identities are read
 	Timeout  time.Duration       // of the request
@@ -39,7 +39,7 @@ type Replayed struct {
 
 // replayable are the identities whose variables a replay expands, for example AGENT_PASSWORD. A report that another
 // wrote must not read the rest of the environment.
-var replayable = []Identity{Agent, Agent2, Discoverer, Outsider, NoRPC, Blocked, Service, Admin}
+var replayable = []check.Identity{check.Agent, check.Agent2, check.Discoverer, check.Outsider, check.NoRPC, check.Blocked, check.Service, check.Admin}
 
 // Replay sends the request that the result of a clause blames again, once, and gives no verdict. It reads no variables but
 // those of identities, and sends to no host that neither the report's target nor To names. The error, a *UsageError, says
@@ -97,13 +97,13 @@ func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 		return none, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
 	case strings.Contains(old.Request.URL+"\n"+old.Request.Body, redact.Mark), bytes.Contains(old.Request.Whole, []byte(redact.Mark)):
 		return none, usage("%s: the request held a secret that the report does not: it cannot be sent again", clause)
-	case len(old.Credentials) > 0 && !slices.Contains(accounts, Identity(old.Identity)):
+	case len(old.Credentials) > 0 && !slices.Contains(accounts, check.Identity(old.Identity)):
 		return none, usage("%s: the request needs the credentials of %q, and replay has only those of %s", clause, old.Identity, joined(accounts))
 	}
 	return old, nil
 }
 
-func joined(identities []Identity) string {
+func joined(identities []check.Identity) string {
 	names := make([]string, len(identities))
 	for i, who := range identities {
 		names[i] = who.String()
@@ -160,7 +160,7 @@ func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	if err != nil {
 		e.Error = secrets.Text(check.NoResponse(ctx, err).Error())
 	}
-	t := &check.T{Environment: &check.Environment{Redact: secrets}}
+	t := &check.T{Environment: &check.Environment{Config: check.Config{Redact: secrets}}}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: check.Milliseconds(time.Since(began))}
 	t.Body(e.Response, response, check.KeptBody)
 	return e

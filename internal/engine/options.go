@@ -1,12 +1,11 @@
-package suites
+package engine
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,12 +17,12 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -48,54 +47,66 @@ type Target struct {
 // Options is all that a run can be given, shared by flags, configuration and library. The zero value is a black-box run
 // with the default capabilities.
 type Options struct {
-	Contract        string                                            // version of the contract; "": the latest released, contract.Draft: every clause of this build
-	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
-	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
-	Control         check.Controlled                                  // changes the real site behind Recorder; nil: it is only read
-	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
-	Site            *url.URL                                          // the real site behind the bridge, which is read; nil: that behind Recorder, if any
-	TLS             *tls.Config                                       // towards the bridge; nil: the system's
-	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
-	Dial            Dial                                              // connects to the bridge; nil: by TCP. Checks of the connection itself connect by TCP
-	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
-	Replicas        []check.Replica                                   // of the bridge beside the target; nil: there is one
-	Credentials     map[check.Identity]check.Credentials              // beside those of the mock's accounts
-	Authority       *authserver.Server                                // that the bridge takes tokens of, whose accounts are those of the mock; nil: none
-	WrongTokens     map[string]string                                 // that the bridge must refuse, by what is wrong with each, for a run without Authority
-	Secrets         []string                                          // what no output may show, beside the credentials
-	Invocations     []check.Invocation                                // what a run without a mock may invoke
-	Invalidate      *check.Invalidate                                 // how the bridge's cache is emptied; nil: unknown
-	Patterns        *check.Patterns                                   // which methods are tools where no attribute says so; nil: DefaultPatterns
-	RateLimit       int                                               // calls of one caller that the bridge takes at once; 0: unknown
-	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
-	PageSize        int                                               // tools on a full page; 0: 50
-	DiscoveryTTL    time.Duration                                     // how long the bridge may show a changed site's old state; 0: unknown
-	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
-	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
-	Only, Skip      []string                                          // globs over clause ids
-	Wire            contract.Wire                                     // contract.Front: MUSTs that need more than the front side do not count while they cannot be tested; "": all count
-	Clients         []string                                          // whose refusals the area profile tests; nil: those of all
-	Strict          bool                                              // a SHOULD that is not kept makes the run fail
-	Timeout         time.Duration                                     // of one request; 0: 10 s
-	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
-	Seed            int64                                             // of generated cases; 0: 1
-	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
-	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
-	Tool            reports.Tool                                      // who runs
-	Take            func(clause string) bool                          // asks whether this process tests a clause, the one that takes longest first; nil: it tests all
-	Sharers         int                                               // processes that test the bridge at the same time, of which this is one; 0: it alone
-	Independent     bool                                              // end the run where what a check finds may depend on those before it; the part says why
-	Started         func(clause string)                               // receives each clause when its check starts; nil: nobody
-	Progress        func(reports.Result)                              // receives each verdict; nil: nobody
-	StopAfter       func(reports.Result) (reason string)              // receives each verdict; a reason ends the run; nil: it tests every clause
+	Site         Site           // what stands behind the bridge
+	Bridge       Bridge         // how the bridge behaves, as far as that is known
+	Callers      Callers        // who calls, and what they may call
+	Connection   Connection     // to the bridge
+	Contract     string         // version of the contract; "": the latest released, contract.Draft: every clause of this build
+	Capabilities []string       // claimed; nil: DefaultCapabilities
+	Clients      []string       // whose refusals the area profile tests; nil: those of all
+	Only, Skip   []string       // globs over clause ids
+	Extra        []check.Check  // checks that bring a clause of their own
+	Wire         contract.Wire  // contract.Front: MUSTs that need more than the front side do not count while they cannot be tested; "": all count
+	Strict       bool           // a SHOULD that is not kept makes the run fail
+	Short        bool           // leaves out the checks that send most
+	Seed         int64          // of generated cases; 0: 1
+	Cases        int            // generated cases, and tools to describe, of one check at most; 0: 400
+	RunTimeout   time.Duration  // of the whole run; 0: 10 min
+	Baseline     *baseline.File // what is known to fail; nil: nothing
+	Tool         reports.Tool   // who runs
+	Progress     func(reports.Result)
+	Pass         Pass // for who shares the checks of a run among several
+}
+
+// Site is what stands behind the bridge. The zero value says that nothing is known of it.
+type Site struct {
+	Drupal   *mockdrupal.Drupal // the mock; nil: none is there
+	Recorder *proxy.Proxy       // the recording proxy before a real site; nil: none is there
+	Control  check.Controlled   // changes the real site behind Recorder; nil: it is only read
+	URL      *url.URL           // of a real site, which is read; nil: that behind Recorder, if any
+}
+
+// Connection is how the run connects to the bridge.
+type Connection struct {
+	TLS     *tls.Config                           // nil: the system's
+	Proxy   func(*http.Request) (*url.URL, error) // nil: from the environment
+	Dial    Dial                                  // nil: by TCP. Checks of the connection itself connect by TCP
+	Rate    float64                               // requests a second that the run sends at most; 0: no limit
+	Timeout time.Duration                         // of one request; 0: 10 s
+}
+
+// Bridge and Callers are what the checks are told.
+type (
+	Bridge  = check.Bridge
+	Callers = check.Callers
+)
+
+// Pass is what a worker that tests some of the checks of a run is told beside what the run is. The zero value tests all.
+type Pass struct {
+	Take        func(clause string) bool             // asks whether this worker tests a clause, the one that takes longest first; nil: it tests all
+	Sharers     int                                  // workers that test the bridge at the same time, of which this is one; 0: it alone
+	Independent bool                                 // end the pass where what a check finds may depend on those before it; the part says why
+	Started     func(clause string)                  // receives each clause when its check starts; nil: nobody
+	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
+	Makers      *generate.Makers                     // of generated cases, shared by passes one after the other; nil: of its own
 }
 
 // Redactor knows all secrets that the run is given.
 func (o Options) Redactor() *redact.Redactor {
 	r := &redact.Redactor{}
-	r.Add(o.Secrets...)
+	r.Add(o.Callers.Secrets...)
 	r.Add(proxySecrets(os.Getenv)...)
-	for _, creds := range o.Credentials {
+	for _, creds := range o.Callers.Credentials {
 		r.Add(creds.Secrets()...)
 	}
 	return r
@@ -218,13 +229,9 @@ func BaseURL(text string) (*url.URL, error) {
 
 // newRun checks what the run was given and makes it ready.
 func newRun(target Target, o Options) (*check.Environment, error) {
-	all, err := contract.Load()
+	contract, err := contractAt(o.Contract, extraClauses(o.Extra))
 	if err != nil {
 		return nil, err
-	}
-	contract, err := all.At(o.Contract)
-	if err != nil {
-		return nil, &UsageError{err.Error()}
 	}
 	u, err := BaseURL(target.URL)
 	if err != nil {
@@ -251,21 +258,20 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		return nil, err
 	}
 	r := &check.Environment{
-		Policy:   check.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
-		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
-		Claimed: o.Capabilities, Credentials: map[check.Identity]check.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: check.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio, Sharers: o.Sharers,
-		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{},
-		Transport: newTransport(o.TLS, o.Proxy, o.Dial), Contract: contract,
-		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens, Clients: o.Clients,
+		Config: check.Config{
+			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
+			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sharers: o.Pass.Sharers,
+			Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial), Redact: o.Redactor(),
+		},
+		Policy:  check.Policy{Timeout: defaulted(o.Connection.Timeout, 10*time.Second), WaitOut: o.Site.Drupal == nil && o.Site.Recorder == nil},
+		Learned: check.Learned{Makers: cmp.Or(o.Pass.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{}},
 	}
-	if o.Rate > 0 {
-		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)
+	r.PageSize, r.Credentials = defaulted(r.PageSize, 50), maps.Clone(r.Credentials)
+	if r.Credentials == nil {
+		r.Credentials = map[check.Identity]check.Credentials{}
 	}
-	if o.Patterns != nil {
-		r.Patterns, r.PatternsGiven = *o.Patterns, true
-	}
-	for who, creds := range o.Credentials {
-		r.Credentials[who] = creds
+	if o.Connection.Rate > 0 {
+		r.Rate = rate.NewLimiter(rate.Limit(o.Connection.Rate), 1)
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -273,13 +279,13 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		u.User = nil
 	}
 	switch {
-	case o.Drupal != nil:
-		r.Upstream = &check.SiteSide{Recorder: o.Drupal}
-		r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
-	case o.Recorder != nil:
-		r.Upstream = &check.SiteSide{Recorder: o.Recorder, Proxy: true}
-		if o.Control != nil {
-			r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Control}
+	case o.Site.Drupal != nil:
+		r.Upstream = &check.SiteSide{Recorder: o.Site.Drupal}
+		r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Site.Drupal}
+	case o.Site.Recorder != nil:
+		r.Upstream = &check.SiteSide{Recorder: o.Site.Recorder, Proxy: true}
+		if o.Site.Control != nil {
+			r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Site.Control}
 		}
 	}
 	if r.Drupal != nil {
@@ -294,8 +300,8 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		r.Redact.Add(creds.Secrets()...)
 	}
 	r.URL = u.String()
-	if len(o.Replicas) > 0 {
-		r.Replicas = append([]check.Replica{{URL: r.URL}}, o.Replicas...)
+	if len(r.Replicas) > 0 {
+		r.Replicas = append([]check.Replica{{URL: r.URL}}, r.Replicas...)
 	}
 	return r, nil
 }

@@ -1,6 +1,10 @@
-package suites
+// Package areas lists the areas of the contract, each with its checks. An area imports what a check is written with
+// (suites/check, suites/match, suites/scenario) and never another area. Nothing else imports a single area.
+package areas
 
 import (
+	"slices"
+
 	"github.com/bridgecheck/bridgecheck/suites/areas/access"
 	"github.com/bridgecheck/bridgecheck/suites/areas/auth"
 	"github.com/bridgecheck/bridgecheck/suites/areas/describe"
@@ -22,13 +26,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
-// area is one area of the contract with its checks.
-type area struct {
-	name   string
-	checks []check.Check
+// Area is one area of the contract with its checks.
+type Area struct {
+	Name   string // before the slash of its clauses' ids
+	Checks []check.Check
 }
 
-var areas = []area{
+// All are the areas by name.
+var All = []Area{
 	{"access", access.Checks},
 	{"auth", auth.Checks},
 	{"describe", describe.Checks},
@@ -49,5 +54,28 @@ var areas = []area{
 	{"upstream", upstream.Checks},
 }
 
-// prepare puts what checks have on the site of a run, and returns what removes it.
-func prepare(site check.Controlled) (undo func()) { return mapping.Prepare(site) }
+// Last is the area that is tested last: a bridge that does not get over a site that failed would be blamed for all that
+// follows.
+const Last = "upstream"
+
+// Checks lists the checks of every area.
+func Checks() []check.Check {
+	var all []check.Check
+	for _, area := range All {
+		all = append(all, area.Checks...)
+	}
+	return all
+}
+
+// Check returns the check of a clause. False: it has none.
+func Check(id string) (check.Check, bool) {
+	for _, area := range All {
+		if i := slices.IndexFunc(area.Checks, func(c check.Check) bool { return c.ID == id }); i >= 0 {
+			return area.Checks[i], true
+		}
+	}
+	return check.Check{}, false
+}
+
+// Prepare changes the site of a run as some checks need it from the beginning, and returns what changes it back.
+func Prepare(site check.Controlled) (undo func()) { return mapping.Prepare(site) }

@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+)
+
+// Run tests the target and reports every clause that has a check exactly once. The error is a *UsageError, an
+// *UnreachableError, or a defect of the harness; a run that ctx or the run time-out ends early has a report that says so.
+func Run(ctx context.Context, target Target, o Options) (*reports.Report, error) {
+	part, err := RunPart(ctx, target, o)
+	if err != nil {
+		return nil, err
+	}
+	return o.Report(part)
+}
+
+// RunPart is Run for the checks that o.Pass.Take lets this worker test. Join makes the report.
+func RunPart(ctx context.Context, target Target, o Options) (*Part, error) {
+	s, err := Open(ctx, target, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for _, c := range s.Checks() {
+		s.Test(ctx, c)
+	}
+	return s.Part(), nil
+}
+
+// Report joins the parts of a run with these options and applies its baseline.
+func (o Options) Report(parts ...*Part) (*reports.Report, error) {
+	report, err := Join(o.Progress, parts...)
+	if err != nil {
+		return nil, err
+	}
+	if o.Baseline != nil {
+		if err := o.Baseline.Check(parts[0].known()); err != nil {
+			return nil, &UsageError{err.Error()}
+		}
+		o.Baseline.Apply(report, time.Now())
+	}
+	return report, nil
+}
+
+// Session is a run that is under way. Whoever holds it runs the checks one after the other: the engine itself, a Go test
+// with a subtest each, or Ginkgo with a spec each.
+type Session struct {
+	env     *check.Environment
+	options Options
+	target  Target
+	started time.Time
+	ctx     context.Context
+	undo    []func()
+
+	filtered  bool // somebody has left clauses out beside the options
+	results   map[string]reports.Result
+	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	outlook   outlook
+	unsettled []string // clauses that what ran beside them may explain
+	carried   string   // why what a check found may depend on those before it, or on what else runs; "": it does not
+}
+
+// Open begins a run: it checks what it was given and finds out whether there is a bridge. The errors are those of Run. Who
+// calls it calls Close.
+func Open(ctx context.Context, target Target, o Options) (*Session, error) {
+	env, err := newRun(target, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{env: env, options: o, target: target, started: time.Now(), results: map[string]reports.Result{}, blocked: map[string][]string{}}
+	s.undo = append(s.undo, env.Transport.CloseIdleConnections)
+	limit := defaulted(o.RunTimeout, runTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errRunTimeout)
+	ctx, env.End = context.WithCancelCause(ctx)
+	s.undo = append(s.undo, cancel, func() { env.End(nil) })
+	env.Context, s.ctx = ctx, ctx
+	go env.WatchLag(ctx)
+	if o.Site.Drupal != nil {
+		s.undo = append(s.undo, areas.Prepare(o.Site.Drupal))
+	}
+	readSite(env, o)
+	if err := preflight(ctx, &check.T{Environment: env}); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.outlook = newOutlook(len(s.Checks()), env, s.started, limit)
+	return s, nil
+}
+
+// Close puts back what Open changed.
+func (s *Session) Close() {
+	for _, undo := range slices.Backward(s.undo) {
+		undo()
+	}
+	s.undo = nil
+}
+
+// Checks lists the selected checks in the order in which they run: that of the contract, or, where several workers share
+// them, the one that takes longest first. The area of a site that fails comes last.
+func (s *Session) Checks() []check.Check {
+	ids := s.env.Contract.IDs()
+	selected := slices.DeleteFunc(allChecks(s.options.Extra), func(c check.Check) bool {
+		return !s.env.Selected(c.ID) || s.options.Short && c.Costly
+	})
+	slices.SortStableFunc(selected, func(x, y check.Check) int {
+		order := cmp.Compare(slices.Index(ids, x.ID), slices.Index(ids, y.ID))
+		if s.options.Pass.Take != nil {
+			order = heavier(x.ID, y.ID, s.env.Advance != nil)
+		}
+		return cmp.Or(cmp.Compare(isLast(x.ID), isLast(y.ID)), order)
+	})
+	return selected
+}
+
+func isLast(id string) int {
+	if IsLast(id) {
+		return 1
+	}
+	return 0
+}
+
+// Test runs one check until it ends, or ctx does. False: it was not run, since the run has ended or another worker tests it.
+func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool) {
+	o := s.options.Pass
+	if s.ctx.Err() != nil {
+		return reports.Result{}, false
+	}
+	if o.Take != nil && !o.Take(c.ID) {
+		s.outlook.left--
+		return reports.Result{}, false
+	}
+	if o.Started != nil {
+		o.Started(c.ID)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	found := s.env.Test(ctx, c)
+	if found.CutOff {
+		return reports.Result{}, false
+	}
+	s.note(c.ID, found)
+	return found.Result, true
+}
+
+// note keeps what a check found, and ends the run where it makes no sense to go on.
+func (s *Session) note(id string, found check.Outcome) {
+	r := found.Result
+	s.results[id] = r
+	settled := r.Verdict == reports.Pass || r.Verdict == reports.NotApplicable || r.Verdict == reports.NotTestable && len(r.Evidence) == 0
+	if s.env.Sharers > 1 && (!settled || found.Unserved) {
+		s.unsettled = append(s.unsettled, id)
+	}
+	if found.Blocked {
+		s.blocked[id] = found.Culprits
+	}
+	if s.options.Progress != nil {
+		s.options.Progress(r)
+	}
+	if s.ctx.Err() != nil {
+		return
+	}
+	o := s.options.Pass
+	if s.carried = cmp.Or(s.carried, s.env.Carried(), found.Excuse); o.Independent && s.carried != "" {
+		s.env.End(errors.New(s.carried))
+		return
+	}
+	reason := s.outlook.reasonToStop(found.Excuse, found.BySite)
+	if reason == "" && o.StopAfter != nil {
+		reason = o.StopAfter(r)
+	}
+	if reason != "" {
+		s.env.End(errors.New(reason))
+	}
+}
+
+// LeaveOut takes clauses out of what the run tests, as a filter does.
+func (s *Session) LeaveOut(ids ...string) {
+	if len(ids) == 0 {
+		return
+	}
+	s.filtered = true
+	selected := s.env.Selected
+	s.env.Selected = func(id string) bool { return selected(id) && !slices.Contains(ids, id) }
+}
+
+// End ends the run early: what has not been tested is not testable, and the report says why.
+func (s *Session) End(why error) { s.env.End(why) }
+
+// Part is what has been found so far.
+func (s *Session) Part() *Part {
+	r, o := s.env, s.options
+	report := &reports.Report{
+		Schema: reports.SchemaVersion, Tool: o.Tool, Started: s.started.UTC(), DurationMS: time.Since(s.started).Milliseconds(),
+		Ledger:       s.ledger(),
+		Environment:  reports.CurrentEnvironment(os.Getenv),
+		Target:       reports.Target{URL: r.URL, Name: s.target.Name, Version: s.target.Version, Organisation: s.target.Organisation, Contact: s.target.Contact},
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: o.Wire,
+		Filtered: len(o.Only)+len(o.Skip) > 0 || o.Short || s.filtered, Results: s.inOrder(),
+	}
+	report.NoBridge = r.Redact.Text(r.NotABridge)
+	if s.ctx.Err() != nil {
+		report.CutShort = cutShortReason(s.ctx)
+		if errors.Is(context.Cause(s.ctx), errRunTimeout) {
+			report.CutShort += s.outlook.afterRunTimeout()
+		}
+	}
+	selected := []string{}
+	short := s.Checks()
+	for _, clause := range r.Contract.Clauses {
+		if slices.ContainsFunc(short, func(c check.Check) bool { return c.ID == clause.ID }) {
+			selected = append(selected, clause.ID)
+		}
+	}
+	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Blocked: s.blocked,
+		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried())}
+}
+
+// ledger counts the clauses that have a check, and names those without one.
+func (s *Session) ledger() reports.Ledger {
+	l := reports.Ledger{Version: s.env.Contract.Version, Revision: s.env.Contract.Revision, Unchecked: []string{}}
+	for _, c := range s.env.Contract.Clauses {
+		if hasCheck(c.ID, s.options.Extra) {
+			l.Checked++
+		} else {
+			l.Unchecked = append(l.Unchecked, c.ID)
+		}
+	}
+	return l
+}
+
+// inOrder lists the results in the order of the contract.
+func (s *Session) inOrder() []reports.Result {
+	results := []reports.Result{}
+	for _, clause := range s.env.Contract.Clauses {
+		if r, ok := s.results[clause.ID]; ok {
+			results = append(results, r)
+		}
+	}
+	return results
+}
+
+// readSite reads the methods of the real site behind the bridge, where there is one.
+func readSite(r *check.Environment, o Options) {
+	site := o.Site.URL
+	if site == nil && o.Site.Recorder != nil {
+		site = o.Site.Recorder.Site()
+	}
+	if r.Drupal != nil || site == nil {
+		return
+	}
+	known, err := check.NewRealSite(site, newTransport(o.Connection.TLS, nil, nil), r)
+	if err != nil {
+		r.SiteUnknown = err.Error()
+		return
+	}
+	r.Site = known
+}
+
+var errRunTimeout = errors.New("the run time-out (--run-timeout) passed")
+
+func cutShortReason(ctx context.Context) string {
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+		return cause.Error()
+	}
+	return "interrupted"
+}
+
+func settings(e *check.Environment, o Options) map[string]any {
+	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": o.Site.Drupal != nil}
+	if e.Upstream != nil && e.Upstream.Proxy {
+		s["recording_proxy"] = true
+	}
+	if o.Site.Control != nil {
+		s["control"] = true
+	}
+	if e.Site != nil && e.Drupal == nil {
+		s["site_methods"] = true
+	}
+	if e.UpstreamTimeout > 0 {
+		s["upstream_timeout"] = e.UpstreamTimeout.String()
+	}
+	if e.DiscoveryTTL > 0 {
+		s["discovery_ttl"] = e.DiscoveryTTL.String()
+	}
+	if len(o.Only) > 0 {
+		s["only"] = o.Only
+	}
+	if len(o.Skip) > 0 {
+		s["skip"] = o.Skip
+	}
+	if o.Clients != nil {
+		s["clients"] = o.Clients
+	}
+	return s
+}
