@@ -3,7 +3,6 @@ package suites
 import (
 	"os"
 	"os/signal"
-	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
@@ -22,21 +21,25 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 	defer stop()
 	s, err := engine.Open(ctx, target, o)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(engine.ForOptions(err.Error()))
 	}
 	defer s.Close()
 	shown := map[string]reports.Verdict{}
 	var left []string // by -run
 	for _, c := range s.Checks() {
+		if !s.Applies(c) {
+			s.Test(ctx, c) // says so
+			continue
+		}
 		began := false
 		t.Run(c.ID, func(t *testing.T) {
 			began = true
-			if r, ran := s.Test(ctx, c); ran {
-				shown[r.ID] = r.Verdict
-				show(t, r, o.Strict)
-			} else {
+			r, part := s.TestAlone(ctx, c)
+			if part == nil {
 				t.Skip("the run ended before this was tested")
 			}
+			shown[r.ID] = r.Verdict
+			show(t, r, o.Strict)
 		})
 		if !began {
 			left = append(left, c.ID)
@@ -55,10 +58,10 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 			}
 		}
 	}
-	if report.ExitCode() != 0 {
-		t.Error(report.Headline() + named(report))
+	if verdict := engine.ForOptions(engine.Verdict(report)); report.ExitCode() != 0 {
+		t.Error(verdict)
 	} else {
-		t.Log(report.Headline())
+		t.Log(verdict)
 	}
 	return report
 }
@@ -67,21 +70,10 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 func show(t *testing.T, r reports.Result, strict bool) {
 	switch {
 	case r.Verdict == reports.NotTestable, r.Verdict == reports.NotApplicable:
-		t.Skip(r.Message)
+		t.Skip(engine.ForOptions(r.Message))
 	case r.Verdict == reports.Fail, r.Verdict == reports.Error, r.Verdict == reports.Warn && strict:
 		t.Error(engine.Account(r))
 	case r.Verdict == reports.Warn:
 		t.Log("warning: " + engine.Account(r))
 	}
-}
-
-// named lists the MUSTs that could not be tested, with the reasons, where that is why there is no verdict.
-func named(report *reports.Report) string {
-	var b strings.Builder
-	for _, r := range report.Results {
-		if r.Verdict == reports.NotTestable && r.Level == reports.MUST {
-			b.WriteString("\n  " + r.ID + ": " + r.Message)
-		}
-	}
-	return b.String()
 }

@@ -21,3 +21,76 @@ func Account(r reports.Result) string {
 	}
 	return b.String()
 }
+
+// Verdict is the headline of a report, and below it the MUSTs that could not be tested where they are why there is no verdict.
+func Verdict(report *reports.Report) string {
+	var b strings.Builder
+	b.WriteString(report.Headline())
+	if report.ExitCode() == 0 {
+		return b.String()
+	}
+	for _, r := range report.Results {
+		if r.Verdict == reports.NotTestable && r.Level == reports.MUST {
+			b.WriteString("\n  " + r.ID + ": " + r.Message)
+		}
+	}
+	return b.String()
+}
+
+// Finding is a part of what is wrong, as a Ginkgo report entry shows it.
+type Finding struct {
+	Clause, Subject, Expected, Actual, Curl, Remedy string
+}
+
+// String is the finding in a few lines.
+func (f Finding) String() string {
+	var b strings.Builder
+	b.WriteString(f.Clause + ": " + f.Subject)
+	for _, part := range []struct{ label, text string }{{"expected ", f.Expected}, {"got      ", f.Actual}, {"repeat   ", f.Curl}, {"fix      ", f.Remedy}} {
+		if part.text != "" {
+			b.WriteString("\n  " + part.label + strings.ReplaceAll(part.text, "\n", "\n           "))
+		}
+	}
+	return b.String()
+}
+
+// Found lists what is wrong, the finding to read first with the curl line and the remedy.
+func Found(r reports.Result) []Finding {
+	var all []Finding
+	for i, f := range r.Findings {
+		found := Finding{Clause: r.ID, Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Remedy: r.Remedy}
+		if found.Subject == "" {
+			found.Subject = f.Message
+		}
+		if f.Request != nil && *f.Request < len(r.Evidence) {
+			found.Curl = r.Evidence[*f.Request].Curl()
+		}
+		if i > 0 {
+			found.Remedy = ""
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// optionOf is the option of a program for a flag that a message names as what would help.
+var optionOf = strings.NewReplacer(
+	"--discovery-ttl", "Options.Bridge.DiscoveryTTL",
+	"--upstream-timeout", "Options.Bridge.UpstreamTimeout",
+	"--page-size", "Options.Bridge.PageSize",
+	"--timeout", "Options.Connection.Timeout",
+	"--run-timeout", "Options.RunTimeout",
+	"--mock-listen or --exec", "Options.Site.Drupal",
+	"--mock-listen", "Options.Site.Drupal",
+	"--drupal-proxy", "Options.Site.Recorder",
+	"--drupal", "Options.Site.URL",
+	"--capabilities", "Options.Capabilities",
+	"--control", "Options.Site.Control",
+	"--rate", "Options.Connection.Rate",
+	"--wire", "Options.Wire",
+	"--only", "Options.Only",
+	"--skip", "Options.Skip",
+)
+
+// ForOptions writes a message for somebody who gives options, not flags.
+func ForOptions(text string) string { return optionOf.Replace(text) }

@@ -217,6 +217,13 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// KeepOnly takes clauses out of what the pass tests, as a filter does.
+func (p *Part) KeepOnly(keep func(id string) bool) {
+	n := len(p.Selected)
+	p.Selected = slices.DeleteFunc(p.Selected, func(id string) bool { return !keep(id) })
+	p.Report.Filtered = p.Report.Filtered || len(p.Selected) < n
+}
+
 // known are the ids of the clauses that the part's run knows.
 func (p *Part) known() []string {
 	all, err := contractAt(p.Contract, p.Extra)

@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // Run tests the target and reports every clause that has a check exactly once. The error is a *UsageError, an
@@ -49,6 +50,27 @@ func (o Options) Report(parts ...*Part) (*reports.Report, error) {
 		o.Baseline.Apply(report, time.Now())
 	}
 	return report, nil
+}
+
+// Listing is a clause with its check.
+type Listing struct {
+	Clause contract.Clause
+	Check  check.Check
+}
+
+// Listed lists the selected clauses that have a check, in the order of the contract, but for the area of a site that fails,
+// which comes last. It runs nothing. The error is a *UsageError.
+func Listed(o Options) ([]Listing, error) {
+	env, err := newRun(Target{URL: "http://listed.invalid"}, Options{Contract: o.Contract, Capabilities: o.Capabilities, Only: o.Only, Skip: o.Skip, Extra: o.Extra})
+	if err != nil {
+		return nil, err
+	}
+	var all []Listing
+	for _, c := range (&Session{env: env, options: o}).Checks() {
+		clause, _ := env.Contract.Clause(c.ID)
+		all = append(all, Listing{clause, c})
+	}
+	return all, nil
 }
 
 // Session is a run that is under way. Whoever holds it runs the checks one after the other: the engine itself, a Go test
@@ -181,6 +203,39 @@ func (s *Session) note(id string, found check.Outcome) {
 	if reason != "" {
 		s.env.End(errors.New(reason))
 	}
+}
+
+// TestAlone is Test whose result has been looked up in the baseline. The part has nothing but this result; nil: the check was
+// not run.
+func (s *Session) TestAlone(ctx context.Context, c check.Check) (reports.Result, *Part) {
+	r, ran := s.Test(ctx, c)
+	if !ran {
+		return r, nil
+	}
+	part := s.Part()
+	part.Report.Results = []reports.Result{r}
+	culprits, blocked := part.Blocked[c.ID]
+	part.Blocked = map[string][]string{}
+	if blocked {
+		part.Blocked[c.ID] = culprits
+	}
+	return s.excused(r), part
+}
+
+// excused is a result as the baseline sees it.
+func (s *Session) excused(r reports.Result) reports.Result {
+	if s.options.Baseline == nil {
+		return r
+	}
+	one := &reports.Report{Results: []reports.Result{r}, Capabilities: s.env.Claimed, Ledger: s.ledger()}
+	s.options.Baseline.Apply(one, time.Now())
+	return one.Results[0]
+}
+
+// Applies reports whether the bridge claims what the clause of a check stands under.
+func (s *Session) Applies(c check.Check) bool {
+	clause, _ := s.env.Contract.Clause(c.ID)
+	return s.env.Lacks(clause, c) == ""
 }
 
 // LeaveOut takes clauses out of what the run tests, as a filter does.

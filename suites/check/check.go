@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +23,15 @@ const (
 	Journal               // and the requests that reach the site, and faults on their way: a mock or a recording proxy
 	Site                  // and the site itself, which it may change: a mock
 )
+
+// String is the name of what is seen: front, discovery, journal or site.
+func (s Sees) String() string { return [...]string{"front", "discovery", "journal", "site"}[s] }
+
+// Place is where the function of the check is declared.
+func (c Check) Place() (file string, line int) {
+	f := runtime.FuncForPC(reflect.ValueOf(c.Run).Pointer())
+	return f.FileLine(f.Entry())
+}
 
 // Check is the check of one clause. The contract says what must be; the check says how that is seen.
 type Check struct {
