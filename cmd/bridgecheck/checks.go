@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -66,6 +68,7 @@ func newChecks() *cobra.Command {
 		RunE: list,
 	}
 	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", Example: "  bridgecheck checks list --json", RunE: list}
+	var reportDir string
 	explain := &cobra.Command{
 		Use:               "explain ID",
 		Short:             "Show what one clause requires, why, and how to fix a bridge that breaks it",
@@ -73,9 +76,10 @@ func newChecks() *cobra.Command {
 		Args:              oneArgument("the clause's id, for example list/names-unique"),
 		ValidArgsFunction: completeClauses,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return explainClause(cmd, args[0], form.json)
+			return explainClause(cmd, args[0], reportDir, form.json)
 		},
 	}
+	explain.Flags().StringVar(&reportDir, "report-dir", "bridgecheck-report", "`directory` of a report that has clauses of a program's own")
 	cmd.AddCommand(listCmd, explain)
 	cmd.Flags().BoolVar(&diff, "diff", false, "the clauses that differ between two versions of the contract: checks --diff 1.0 draft")
 	for _, c := range []*cobra.Command{cmd, listCmd, explain} {
@@ -196,19 +200,40 @@ func (v clauseView) doc() format.ClauseDoc {
 	}
 }
 
-func explainClause(cmd *cobra.Command, id string, asJSON bool) error {
+// reportedClause is a clause that a program has added to those of the contract, as its report has it.
+func reportedClause(dir, id string) (clauseView, bool) {
+	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return clauseView{}, false
+	}
+	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == id })
+	if i < 0 {
+		return clauseView{}, false
+	}
+	r := report.Results[i]
+	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: r.Level, Wire: r.Wire, Needs: r.Capability, Text: r.Text, Source: r.Source,
+		Reason: contract.Reason{Why: r.Why, Fix: contract.Fix{Any: r.Remedy}}}
+	return clauseView{clause, []contract.Citation{{Text: r.Source}}, true, nil}, true
+}
+
+func explainClause(cmd *cobra.Command, id, reportDir string, asJSON bool) error {
 	contract, views, err := clauses(contract.Draft)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(views, func(v clauseView) bool { return v.ID == id })
-	if i < 0 {
-		return usagef("there is no clause %q; the nearest is %s", id, suggest.Nearest(id, contract.IDs()))
+	var view clauseView
+	if i >= 0 {
+		view = views[i]
+	} else if own, ok := reportedClause(reportDir, id); ok {
+		view = own
+	} else {
+		return usagef("there is no clause %q; the nearest is %s; a clause of one's own is explained from the report that has it (--report-dir)", id, suggest.Nearest(id, contract.IDs()))
 	}
 	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), views[i])
+		return writeJSON(cmd.OutOrStdout(), view)
 	}
-	return console(cmd.OutOrStdout()).Clause(views[i].doc())
+	return console(cmd.OutOrStdout()).Clause(view.doc())
 }
 
 // console fits one to out: colours and width on a terminal, plain text elsewhere.

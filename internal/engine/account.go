@@ -22,6 +22,12 @@ func Account(r reports.Result) string {
 	return b.String()
 }
 
+// maxNamed bounds the clauses that Verdict names.
+const maxNamed = 10
+
+// notReached is the message of a clause that the end of the run left untested.
+const notReached = "the run ended before this was tested"
+
 // Verdict is the headline of a report, and below it the MUSTs that could not be tested where they are why there is no verdict.
 func Verdict(report *reports.Report) string {
 	var b strings.Builder
@@ -29,10 +35,16 @@ func Verdict(report *reports.Report) string {
 	if report.ExitCode() == 0 {
 		return b.String()
 	}
+	named := 0
 	for _, r := range report.Results {
-		if r.Verdict == reports.NotTestable && r.Level == reports.MUST {
-			b.WriteString("\n  " + r.ID + ": " + r.Message)
+		if r.Verdict != reports.NotTestable || r.Level != reports.MUST || r.Message == notReached {
+			continue
 		}
+		if named++; named > maxNamed {
+			b.WriteString("\n  and others")
+			break
+		}
+		b.WriteString("\n  " + r.ID + ": " + r.Message)
 	}
 	return b.String()
 }

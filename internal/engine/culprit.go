@@ -118,7 +118,7 @@ func (c *outcome) inOrder() []reports.Result {
 		if !ran {
 			clause, _ := c.contract.Clause(id)
 			r = check.NewResult(clause)
-			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was tested", []reports.Exchange{}
+			r.Verdict, r.Message, r.Evidence = reports.NotTestable, notReached, []reports.Exchange{}
 			r.Remedy = ""
 		}
 		results = append(results, r)

@@ -166,6 +166,8 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	s.env.Context = ctx // what ends the check ends its requests, and nothing is made of their absence
+	defer func() { s.env.Context = s.ctx }()
 	found := s.env.Test(ctx, c)
 	if found.CutOff {
 		return reports.Result{}, false
@@ -357,4 +359,18 @@ func settings(e *check.Environment, o Options) map[string]any {
 		s["clients"] = o.Clients
 	}
 	return s
+}
+
+// Client is a client of the bridge as one caller, outside of any check.
+func Client(ctx context.Context, target Target, o Options, who check.Identity) (check.Client, error) {
+	env, err := newRun(target, o)
+	if err != nil {
+		return check.Client{}, err
+	}
+	env.Context, env.End = ctx, func(error) {}
+	t := &check.T{Environment: env}
+	if _, ok := t.CredentialsOf(who); !ok {
+		return check.Client{}, usage("there are no credentials for %s", who)
+	}
+	return t.As(who), nil
 }

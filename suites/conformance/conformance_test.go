@@ -51,15 +51,20 @@ func TestConformance(t *testing.T) {
 		t.Skip("NO BRIDGE WAS TESTED: give its URL by `ginkgo ./suites/conformance -- --bridge-url URL` or BRIDGE_URL")
 	}
 	RegisterFailHandler(Fail)
-	if err := register(); err != nil {
+	if err := prepare(); err != nil {
 		t.Fatal(err)
 	}
 	RunSpecs(t, "bridge conformance", suite, reporter)
 }
 
-// register builds the tree. The first process serves the mock. The specs of the others look at the bridge's URL alone, and need
+// clause is the spec of a clause: its decorators and its body.
+func clause(id string) []any { return bridgeSpecs.Spec(id) }
+
+var bridgeSpecs *specs.Specs
+
+// prepare reads the flags. The first process serves the mock. The specs of the others look at the bridge's URL alone, and need
 // to know the site's accounts: they have a mock that nobody reaches.
-func register() error {
+func prepare() error {
 	s, err := target()
 	if err != nil {
 		return err
@@ -76,7 +81,10 @@ func register() error {
 			DeferCleanup(server.Close)
 		}, func() {})
 	}
-	specs.Register(*s)
+	if bridgeSpecs, err = specs.New(*s); err != nil {
+		return err
+	}
+	ReportAfterSuite("bridgecheck", bridgeSpecs.AfterSuite)
 	return nil
 }
 

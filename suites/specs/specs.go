@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -47,43 +48,62 @@ const partEntry = "bridgecheck"
 // Describe may stand: at the top level of a file (`var _ = specs.Register(…)`), or in a container. Options that name no
 // clause, or that are wrong, panic as a malformed tree does.
 func Register(s Suite) bool {
-	listed, err := engine.Listed(s.Options)
+	specs, err := New(s)
 	if err != nil {
 		panic("specs.Register: " + err.Error())
 	}
-	r := &registered{suite: s}
-	for len(listed) > 0 {
-		area := listed[0].Clause.Area
-		n := slices.IndexFunc(listed, func(l engine.Listing) bool { return l.Clause.Area != area })
-		if n < 0 {
-			n = len(listed)
-		}
-		var last ginkgo.SpecPriority
-		if engine.IsLast(listed[0].Clause.ID) {
-			last = -1 // also where the order is random: a bridge that does not get over a site that failed spoils what follows
-		}
-		ofArea := listed[:n] // the container is built when the whole tree is
-		ginkgo.Describe(area, last, func() {
-			for _, l := range ofArea {
-				r.spec(l)
+	for area, listed := range specs.Areas() {
+		ginkgo.Describe(area, func() {
+			for _, l := range listed {
+				ginkgo.It(l.Clause.ID, specs.Spec(l.Clause.ID))
 			}
 		})
-		listed = listed[n:]
 	}
-	ginkgo.ReportAfterSuite("bridgecheck", r.afterSuite)
+	ginkgo.ReportAfterSuite("bridgecheck", specs.AfterSuite)
 	return true
 }
 
-// registered is a suite in a tree. Its session begins with the first spec of the process.
-type registered struct {
+// Specs are the specs of a suite, for a tree that is written out, where `ginkgo outline` and `ginkgo labels` see them:
+//
+//	It("list/names-unique", Label("area:list", "MUST"), specs.Spec("list/names-unique"))
+//
+// Such a tree needs ReportAfterSuite("bridgecheck", specs.AfterSuite). The session begins with the first spec of a process.
+type Specs struct {
 	suite   Suite
+	listed  []engine.Listing
 	once    sync.Once
 	session *engine.Session
 	err     error
 }
 
+// New prepares the specs of a suite. The error says what is wrong with the options.
+func New(s Suite) (*Specs, error) {
+	listed, err := engine.Listed(s.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &Specs{suite: s, listed: listed}, nil
+}
+
+// Areas lists the clauses of each area, in the order of the contract, the area of a site that fails last.
+func (r *Specs) Areas() iter.Seq2[string, []engine.Listing] {
+	return func(yield func(string, []engine.Listing) bool) {
+		for listed := r.listed; len(listed) > 0; {
+			area := listed[0].Clause.Area
+			n := slices.IndexFunc(listed, func(l engine.Listing) bool { return l.Clause.Area != area })
+			if n < 0 {
+				n = len(listed)
+			}
+			if !yield(area, listed[:n]) {
+				return
+			}
+			listed = listed[n:]
+		}
+	}
+}
+
 // begin opens the session of this process.
-func (r *registered) begin() error {
+func (r *Specs) begin() error {
 	r.once.Do(func() {
 		ctx := context.Background() // the session lasts longer than the spec
 		if r.suite.Before != nil {
@@ -96,13 +116,24 @@ func (r *registered) begin() error {
 	return r.err
 }
 
-func (r *registered) spec(l engine.Listing) {
+// Spec returns the decorators and the body of the spec of a clause: its labels, the place where its check is declared, Serial
+// where the check sees more than the bridge's URL, and a low priority for the area of a site that fails, so that it comes
+// last also where the order is random: a bridge that does not get over such a site spoils what follows.
+func (r *Specs) Spec(id string) []any {
+	i := slices.IndexFunc(r.listed, func(l engine.Listing) bool { return l.Clause.ID == id })
+	if i < 0 {
+		return []any{func() { ginkgo.Skip("the options leave it out") }}
+	}
+	l := r.listed[i]
 	file, line := l.Check.Place()
 	decorators := []any{Labels(l.Check, l.Clause), types.CodeLocation{FileName: file, LineNumber: line}}
 	if l.Check.Sees != check.Front {
 		decorators = append(decorators, ginkgo.Serial)
 	}
-	ginkgo.It(l.Clause.ID, append(decorators, func(ctx ginkgo.SpecContext) {
+	if engine.IsLast(id) {
+		decorators = append(decorators, ginkgo.SpecPriority(-1))
+	}
+	return append(decorators, func(ctx ginkgo.SpecContext) {
 		if err := r.begin(); err != nil {
 			ginkgo.AbortSuite("no clause was tested: " + engine.ForOptions(err.Error()))
 		}
@@ -114,11 +145,11 @@ func (r *registered) spec(l engine.Listing) {
 			ginkgo.AddReportEntry(partEntry, part, ginkgo.ReportEntryVisibilityNever)
 		}
 		r.conclude(result)
-	})...)
+	})
 }
 
 // conclude ends the running spec by the verdict on its clause.
-func (r *registered) conclude(result reports.Result) {
+func (r *Specs) conclude(result reports.Result) {
 	for _, f := range engine.Found(result) {
 		ginkgo.AddReportEntry("finding", f, ginkgo.ReportEntryVisibilityFailureOrVerbose)
 	}
@@ -150,8 +181,8 @@ func parallel() bool {
 	return suite.ParallelTotal > 1
 }
 
-// afterSuite makes the one verdict of what all processes found, and prints it.
-func (r *registered) afterSuite(ran ginkgo.Report) {
+// AfterSuite makes the one verdict of what all processes found, and prints it. It is for ReportAfterSuite.
+func (r *Specs) AfterSuite(ran ginkgo.Report) {
 	if ran.SuiteConfig.DryRun || r.err != nil {
 		return
 	}
@@ -167,13 +198,19 @@ func (r *registered) afterSuite(ran ginkgo.Report) {
 	}
 	verdict := engine.ForOptions(engine.Verdict(report))
 	fmt.Println("\nbridgecheck: " + verdict)
-	if report.ExitCode() != 0 && ran.SuiteSucceeded {
-		ginkgo.Fail(verdict)
+	if report.ExitCode() == 0 || !ran.SuiteSucceeded {
+		return
 	}
+	for _, result := range report.Results { // those that only the whole suite shows, by the culprit rule
+		if result.Verdict == reports.Fail {
+			verdict += "\n\n" + result.ID + ": " + engine.Account(result)
+		}
+	}
+	ginkgo.Fail(verdict)
 }
 
 // report joins what the specs found; nil where none of them ran.
-func (r *registered) report(ran ginkgo.Report) (*reports.Report, error) {
+func (r *Specs) report(ran ginkgo.Report) (*reports.Report, error) {
 	var parts []*engine.Part
 	began := map[string]bool{}
 	for _, spec := range ran.SpecReports {
