@@ -97,6 +97,7 @@ type Pass struct {
 	Sharers     int                                  // workers that test the bridge at the same time, of which this is one; 0: it alone
 	Independent bool                                 // end the pass where what a check finds may depend on those before it; the part says why
 	Started     func(clause string)                  // receives each clause when its check starts; nil: nobody
+	Observe     func(check.Check, check.Outcome)     // receives what each check found; nil: nobody
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
 	Makers      *generate.Makers                     // of generated cases, shared by passes one after the other; nil: of its own
 }

@@ -169,6 +169,9 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 	s.env.Context = ctx // what ends the check ends its requests, and nothing is made of their absence
 	defer func() { s.env.Context = s.ctx }()
 	found := s.env.Test(ctx, c)
+	if o.Observe != nil {
+		o.Observe(c, found)
+	}
 	if found.CutOff {
 		return reports.Result{}, false
 	}

@@ -30,23 +30,34 @@ import (
 
 // Run runs the suites against a mutant. Options may narrow the run; target, mock and clock are the testbed's.
 func Run(ctx context.Context, m mutants.Mutant, o engine.Options, keys *authserver.Keys) (*reports.Report, error) {
+	bed, target, o, err := start(m, o, keys)
+	if err != nil {
+		return nil, err
+	}
+	defer bed.Close()
+	return engine.Run(ctx, target, o)
+}
+
+// start starts a testbed with a mutant in it, and returns the target and the options of a run against it.
+func start(m mutants.Mutant, o engine.Options, keys *authserver.Keys) (*testbed.Testbed, engine.Target, engine.Options, error) {
 	options := m.Testbed()
 	options.Keys = keys
 	bed, err := testbed.Start(options)
 	if err != nil {
-		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+		return nil, engine.Target{}, o, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
-	defer bed.Close()
 	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
-		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+		bed.Close()
+		return nil, engine.Target{}, o, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
 	if m.Name != "" && !m.MCP {
 		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
 	}
 	bed.Profile.Run(&o)
-	o.Site.Drupal, o.Callers.Authority, o.Bridge.Advance, o.Connection.Dial, o.Bridge.Stdio, o.Bridge.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio, bed.Replicas()
+	o.Site.Drupal, o.Callers.Authority, o.Connection.Dial = bed.Drupal, bed.Authority, bed.Dial
+	o.Bridge.Advance, o.Bridge.Stdio, o.Bridge.Replicas = bed.Advance, bed.Stdio, bed.Replicas()
 	o.Bridge.DiscoveryTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
-	return engine.Run(ctx, engine.Target{URL: bed.URL, Name: m.Name}, o)
+	return bed, engine.Target{URL: bed.URL, Name: m.Name}, o, nil
 }
 
 // Evaluate runs the suites against a mutant and returns its row. Clauses that cost much and have nothing to do with the

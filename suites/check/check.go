@@ -38,6 +38,7 @@ type Check struct {
 	ID          string           // of the clause
 	Clause      *contract.Clause // of a check that somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it
 	Sees        Sees
+	ByMock      bool                            // of Front: where a mock stands behind the bridge, it looks at that or changes it, too
 	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
@@ -54,6 +55,7 @@ type Outcome struct {
 	Excuse   string   // why something else than the bridge may be to blame; "": nothing is
 	BySite   bool     // of Excuse: the site fails
 	Unserved bool     // the bridge did not serve a request of the check
+	AtSite   bool     // the check looked at the site or changed it
 }
 
 // Test runs one check and returns what it found. The contract decides whether the clause applies: a capability that is not
@@ -82,7 +84,7 @@ func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 
 // outcome reads why a check ended, and what it found until then.
 func (t *T) outcome(clause contract.Clause, ended any) Outcome {
-	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved()}
+	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved(), AtSite: t.Upstream != nil && t.Upstream.used.Load()}
 	r := &o.Result
 	r.DurationMS = Milliseconds(time.Since(t.began))
 	var why Finding

@@ -43,6 +43,7 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 
 // setSite puts a site in place whose callers authenticate as before.
 func (t *T) setSite(site *fixtures.Site) {
+	t.Drupal.used.Store(true)
 	other := *site
 	other.Auth = t.Drupal.Site().Auth
 	t.Drupal.Mock.SetSite(&other)
@@ -96,6 +97,7 @@ type SiteSide struct {
 	since    int64              // journal position at which the running check began
 	caused   []mockdrupal.Entry // in place of the journal: what the row of a Table did that the check looks at; nil: it looks at none
 	armed    atomic.Int32
+	used     atomic.Bool                      // by the running check, which looked at the site or changed it
 	cleanup  func(undo func(context.Context)) // of the running check
 }
 
@@ -108,6 +110,7 @@ func (u *SiteSide) Mark() { u.since, u.caused = u.Last(), nil }
 // Journal lists the requests that reached the site since the check began or since the last Mark. If the journal has dropped
 // some of them, the running check is not testable.
 func (u *SiteSide) Journal() []mockdrupal.Entry {
+	u.used.Store(true)
 	if u.caused != nil {
 		return u.caused
 	}
@@ -150,6 +153,7 @@ func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 
 // TryArm is Arm for faults that not every machine supports; the error says why this one does not.
 func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
+	u.used.Store(true)
 	lift, err := u.Recorder.Arm(fault)
 	if err != nil {
 		return nil, err
@@ -243,6 +247,7 @@ func (d *Drupal) Permit(who Identity, permissions ...string) {
 // ChangePeople changes the site's roles and users. Unless the check also replaces the site, the change stays when it ends:
 // a bridge may have cached the new accounts, and no other check uses them.
 func (d *Drupal) ChangePeople(alter func(*fixtures.Site)) {
+	d.used.Store(true)
 	site := d.Site().ClonePeople()
 	alter(site)
 	d.Mock.SetSite(site)

@@ -148,6 +148,7 @@ func (r *Environment) begin(clause string) *T {
 	r.Running.before = r.Running.siteNow()
 	if r.Upstream != nil {
 		r.Upstream.cleanup = r.Running.Cleanup
+		r.Upstream.used.Store(false)
 	}
 	return r.Running
 }

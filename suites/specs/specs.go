@@ -127,7 +127,7 @@ func (r *Specs) Spec(id string) []any {
 	l := r.listed[i]
 	file, line := l.Check.Place()
 	decorators := []any{Labels(l.Check, l.Clause), types.CodeLocation{FileName: file, LineNumber: line}}
-	if l.Check.Sees != check.Front {
+	if l.Check.Sees != check.Front || l.Check.ByMock {
 		decorators = append(decorators, ginkgo.Serial)
 	}
 	if engine.IsLast(id) {

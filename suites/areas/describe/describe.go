@@ -19,15 +19,15 @@ import (
 
 // Checks of the area describe.
 var Checks = []check.Check{
-	{ID: "describe/answers-tool", Sees: check.Front, Generated: true, Run: returnsTool},
-	{ID: "describe/equals-list", Sees: check.Front, Generated: true, Run: equalsList},
+	{ID: "describe/answers-tool", ByMock: true, Sees: check.Front, Generated: true, Run: returnsTool},
+	{ID: "describe/equals-list", ByMock: true, Sees: check.Front, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: check.Discovery, Run: hidden404},
 	{ID: "describe/inaccessible-404", Sees: check.Discovery, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: check.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: check.Front, Run: nameNotScalar},
-	{ID: "describe/after-error", Sees: check.Front, Run: afterError},
+	{ID: "describe/after-error", ByMock: true, Sees: check.Front, Run: afterError},
 	{ID: "describe/reflects-safely", Sees: check.Front, Run: reflectsSafely},
 }
 

@@ -47,7 +47,7 @@ var Checks = []check.Check{
 	{ID: "invoke/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "invoke/missing-arguments", Sees: check.Front, Run: missingArguments},
 	{ID: "invoke/unknown-404", Sees: check.Front, Run: unknown404},
-	{ID: "invoke/post-only", Sees: check.Front, Run: postOnly},
+	{ID: "invoke/post-only", ByMock: true, Sees: check.Front, Run: postOnly},
 	{ID: "invoke/large-body", Sees: check.Front, Costly: true, Run: largeBody},
 	{ID: "invoke/duplicate-members", Sees: check.Front, Run: duplicateMembers},
 }

@@ -27,7 +27,7 @@ var Checks = []check.Check{
 	{ID: "http/method-not-allowed", Sees: check.Front, Run: methodNotAllowed},
 	{ID: "http/head", Sees: check.Front, Run: head},
 	{ID: "http/no-shared-cache", Sees: check.Front, Run: noSharedCache},
-	{ID: "http/nosniff", Sees: check.Front, Run: nosniff},
+	{ID: "http/nosniff", ByMock: true, Sees: check.Front, Run: nosniff},
 	{ID: "http/content-negotiation", Sees: check.Front, Run: contentNegotiation},
 	{ID: "http/trailing-and-case", Sees: check.Front, Run: trailingAndCase},
 	{ID: "http/keep-alive-after-error", Sees: check.Front, Run: keepAliveAfterError},

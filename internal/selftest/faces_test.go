@@ -1,0 +1,222 @@
+package selftest
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/specs"
+)
+
+// A Front check that uses the mock where there is one says so: under Ginkgo another process may run the others.
+func TestFrontChecksThatUseTheMockSaySo(t *testing.T) {
+	for _, profile := range testbed.Profiles() {
+		t.Run(profile.Name, func(t *testing.T) {
+			bed, target, o, err := start(mutants.Mutant{Profile: profile.Name}, engine.Options{Contract: contract.Draft, Cases: fewCases, Skip: append(profile.Skip, "load")}, &authserver.Keys{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bed.Close()
+			o.Pass.Observe = func(c check.Check, found check.Outcome) {
+				if c.Sees == check.Front && found.AtSite && !c.ByMock {
+					t.Errorf("%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
+				}
+			}
+			if _, err := engine.Run(t.Context(), target, o); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// facesDir names the directory in which a process of TestFacesAgree writes what a face found, facesNames the mutants that
+// it tests; "": all of the sample.
+const (
+	facesDir   = "BRIDGECHECK_TEST_FACES"
+	facesNames = "BRIDGECHECK_TEST_FACES_NAMES"
+)
+
+// verdicts are those of the clauses of a mutant, by the clause's id.
+type verdicts map[string]reports.Verdict
+
+// sample are mutants of all areas, and correct variants, each with the clauses that it is tested by.
+func sample(t *testing.T) (all []mutants.Mutant, only map[string][]string) {
+	golden, err := Golden()
+	if err != nil {
+		t.Fatal(err)
+	}
+	only = map[string][]string{}
+	variants := 0
+	for _, area := range mutants.Areas() {
+		step := max(1, len(area.Mutants)/6)
+		for i := 0; i < len(area.Mutants); i += step {
+			m := area.Mutants[i]
+			if golden[m.Name] != nil {
+				all = append(all, m)
+				only[m.Name] = slices.Sorted(slices.Values(append(slices.Clone(m.Breaks), golden[m.Name][:min(2, len(golden[m.Name]))]...)))
+			}
+		}
+		for _, v := range area.Variants[:min(2, len(area.Variants))] {
+			variants++
+			all = append(all, v)
+			only[v.Name] = []string{"list/answers-json", "describe/answers-tool", "describe/missing-name", "invoke/answers-result", "invoke/unknown-404", "http/nosniff"}
+		}
+	}
+	if n := len(all) - variants; n < 80 || variants < 20 {
+		t.Fatalf("the sample has %d mutants and %d variants, want 80 and 20", n, variants)
+	}
+	if names := strings.Fields(os.Getenv(facesNames)); len(names) > 0 {
+		all = slices.DeleteFunc(all, func(m mutants.Mutant) bool { return !slices.Contains(names, m.Name) })
+	}
+	return all, only
+}
+
+func ofReport(r *reports.Report) verdicts {
+	found := verdicts{}
+	for _, result := range r.Results {
+		found[result.ID] = result.Verdict
+	}
+	return found
+}
+
+// The engine, RunT and Ginkgo reach the same verdicts on the same bridges.
+func TestFacesAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: the three faces are not compared")
+	}
+	all, only := sample(t)
+	want := map[string]verdicts{}
+	for _, m := range all {
+		report, err := Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[m.Name] = ofReport(report)
+	}
+	for _, face := range []string{"TestByRunT", "TestByGinkgo"} {
+		got, again := byFace(t, face, ""), []string{}
+		for name := range want {
+			if !maps.Equal(want[name], got[name]) {
+				again = append(again, name)
+			}
+		}
+		if len(again) > 0 { // on a busy machine a fault may not show: it has to the second time
+			maps.Copy(got, byFace(t, face, strings.Join(again, " ")))
+		}
+		for _, name := range again {
+			if !maps.Equal(want[name], got[name]) {
+				t.Errorf("%s, mutant %s: %v, the engine says %v", face, name, got[name], want[name])
+			}
+		}
+		t.Logf("%s: %d mutants and variants, %d compared again", face, len(want), len(again))
+	}
+}
+
+// byFace runs a face in a process of its own, against all of the sample or those named.
+func byFace(t *testing.T, face, names string) (found map[string]verdicts) {
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+face+"$", "-test.v")
+	child.Env = append(os.Environ(), facesDir+"="+dir, facesNames+"="+names)
+	output, _ := child.CombinedOutput() // it fails, as mutants do
+	data, err := os.ReadFile(filepath.Join(dir, "found.json"))
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", face, err, output)
+	}
+	if err := json.Unmarshal(data, &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func write(t *testing.T, found map[string]verdicts) {
+	data, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv(facesDir), "found.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestByRunT(t *testing.T) {
+	if os.Getenv(facesDir) == "" {
+		t.Skip("it is for TestFacesAgree to run")
+	}
+	all, only := sample(t)
+	found := map[string]verdicts{}
+	defer func() { write(t, found) }()
+	for _, m := range all {
+		t.Run(m.Name, func(t *testing.T) {
+			bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bed.Close()
+			found[m.Name] = ofReport(suites.RunT(t, target, o))
+		})
+	}
+}
+
+func TestByGinkgo(t *testing.T) {
+	if os.Getenv(facesDir) == "" {
+		t.Skip("it is for TestFacesAgree to run")
+	}
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	all, only := sample(t)
+	found := map[string]verdicts{}
+	var ends []func()
+	for _, m := range all {
+		options := engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}
+		tree, err := specs.New(specs.Suite{Options: options,
+			Before: func(_ context.Context, s *specs.Suite) error {
+				bed, target, o, err := start(m, options, &authserver.Keys{})
+				if err == nil {
+					s.Target, s.Options = target, o
+					ends = append(ends, bed.Close)
+				}
+				return err
+			},
+			After: func(r *reports.Report) { found[m.Name] = ofReport(r) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ginkgo.Describe(m.Name, func() {
+			for area, listed := range tree.Areas() {
+				ginkgo.Describe(area, func() {
+					for _, l := range listed {
+						ginkgo.It(l.Clause.ID, tree.Spec(l.Clause.ID))
+					}
+				})
+			}
+		})
+		ginkgo.ReportAfterSuite(m.Name, func(r ginkgo.Report) {
+			r.SpecReports = slices.DeleteFunc(slices.Clone(r.SpecReports), func(s ginkgo.SpecReport) bool {
+				return !strings.HasPrefix(s.FullText(), m.Name+" ")
+			})
+			tree.AfterSuite(r)
+		})
+	}
+	ginkgo.RunSpecs(t, "faces")
+	for _, end := range ends {
+		end()
+	}
+	write(t, found)
+}
