@@ -6,8 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/match"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/bridge"

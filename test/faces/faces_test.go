@@ -99,8 +99,8 @@ func stand(t *testing.T, change string) []string {
 	return []string{"--bridge-url", server.URL, "--mock-listen", site, "--discovery-ttl", "1s", "--upstream-timeout", "1s"}
 }
 
-// ginkgo runs the suite by the ginkgo command.
-func ginkgo(t *testing.T, flags []string, bridge ...string) (output string, code int) {
+// byGinkgo runs the suite by the ginkgo command.
+func byGinkgo(t *testing.T, flags []string, bridge ...string) (output string, code int) {
 	t.Helper()
 	return start(t, "ginkgo", "", append(append([]string{"--no-color"}, flags...), append([]string{"conformance.test", "--"}, bridge...)...))
 }
@@ -114,7 +114,10 @@ func start(t *testing.T, program, text string, args []string) (output string, co
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, program), args...)
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	seen := &watched{text: text, met: func() { _ = cmd.Process.Signal(os.Interrupt) }}
 	cmd.Stdout, cmd.Stderr = seen, seen
@@ -187,7 +190,7 @@ func TestSelection(t *testing.T) {
 		"processes":    {[]string{"--procs", "2", "--focus", "describe/|invoke/unknown"}, []string{`0 Failed`, partial, "Running in parallel across 2 processes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, code := ginkgo(t, c.flags, target...)
+			output, code := byGinkgo(t, c.flags, target...)
 			expect(t, output, code, 0, c.texts...)
 		})
 	}
@@ -197,7 +200,7 @@ func TestSelection(t *testing.T) {
 func TestAFailureSaysWhatIsWrong(t *testing.T) {
 	target := stand(t, "broken")
 	dir := t.TempDir()
-	output, code := ginkgo(t, []string{"--focus", "describe/unknown|describe/missing|http/nosniff", "--json-report", "r.json", "--junit-report", "r.xml",
+	output, code := byGinkgo(t, []string{"--focus", "describe/unknown|describe/missing|http/nosniff", "--json-report", "r.json", "--junit-report", "r.xml",
 		"--output-dir", dir, "--github-output"}, target...)
 	said := []string{`describe/unknown-404`, `expected 404`, `got      410`, `repeat   curl -i`, `fix      `, `explain  bridgecheck checks explain describe/unknown-404`}
 	expect(t, output, code, 1, append(said, `1 Failed`, `2 Passed`, "::error", "not conformant: 1 clause fails", "X-Content-Type-Options", "!In \\[It\\] at: .*harness")...)
@@ -237,18 +240,18 @@ func TestAFailureSaysWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
-	output, code = ginkgo(t, []string{"--focus", "http/nosniff"}, append(target, "--strict")...)
+	output, code = byGinkgo(t, []string{"--focus", "http/nosniff"}, append(target, "--strict")...)
 	expect(t, output, code, 1, `1 Failed`)
 }
 
 // What a run cannot test is skipped, and the suite does not succeed by it.
 func TestABridgeThatRefusesEverything(t *testing.T) {
-	output, code := ginkgo(t, []string{"--label-filter", "area:describe"}, stand(t, "refusing")...)
+	output, code := byGinkgo(t, []string{"--label-filter", "area:describe"}, stand(t, "refusing")...)
 	expect(t, output, code, 1, "FAIL!", "!SUCCESS!")
 }
 
 func TestFailFast(t *testing.T) {
-	output, code := ginkgo(t, []string{"--fail-fast", "--focus", "describe/"}, stand(t, "broken")...)
+	output, code := byGinkgo(t, []string{"--fail-fast", "--focus", "describe/"}, stand(t, "broken")...)
 	expect(t, output, code, 1, `1 Failed`, "not conformant", "cut short|--fail-fast")
 }
 
@@ -257,7 +260,7 @@ func TestWhatEndsASuiteBlamesNoClause(t *testing.T) {
 	target := stand(t, "correct")
 	output, code := start(t, "conformance.test", "list/names-unique", append([]string{"--ginkgo.no-color", "--ginkgo.v", "--ginkgo.focus", "list/|describe/|invoke/"}, target...))
 	expect(t, output, code, 1, "INTERRUPTED", `the run was cut short \(Interrupted by User\)`, "!not conformant", "!  list/")
-	output, code = ginkgo(t, []string{"--timeout", "1500ms", "--focus", "list/|describe/|invoke/|load/"}, target...)
+	output, code = byGinkgo(t, []string{"--timeout", "1500ms", "--focus", "list/|describe/|invoke/|load/"}, target...)
 	expect(t, output, code, 1, "TIMEDOUT", `the run was cut short \(Suite Timeout Elapsed\)`, "!not conformant", "!  list/")
 }
 
