@@ -26,19 +26,6 @@ func accessMutants() []Mutant {
 		{Name: "list-empty-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Peer, Middleware: onDenied(toList, func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		})},
-		{Name: "list-404-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
-			x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
-		})},
-		{Name: "page-two-open-to-outsiders", Breaks: Clauses("access/list-403"), MayFail: Clauses("errors/precedence"), Origin: Imagined, Why: "the permission is checked on the first page only",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toList(r) && r.URL.Query().Get("cursor") != "" && caller(r) == "outsider" {
-					r.Header.Set("Authorization", basicAuth("agent"))
-				}
-				return false
-			})},
-		{Name: "list-403-names-tools", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
-			x.Refuse(http.StatusForbidden, "access_denied", "You may not see "+strings.Join(x.as("admin").names(), ", ")+".")
-		})},
 		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "outsider" && toDescribe(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
@@ -76,11 +63,6 @@ func accessMutants() []Mutant {
 				x.Header.Del("WWW-Authenticate")
 			}
 		})},
-		{Name: "anonymous-describe-404", Breaks: Clauses("access/anonymous"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if x.anonymous() && toDescribe(x.Request) && x.Status < 404 {
-				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
-			}
-		})},
 		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if name, _, ok := r.BasicAuth(); ok && name != "" {
 				r.Header.Set("Authorization", basicAuth(name))
@@ -95,25 +77,12 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
 		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
-		{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), MayFail: Clauses("access/permission-revoked", "access/csrf"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
-				x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
-			}
-		})},
 		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
 			return false
 		})},
-		{Name: "token-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "tokens are compared up to the length of the shorter one",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if name, _, cut := strings.Cut(r.Header.Get("Authorization"), "-toke"); cut && strings.HasPrefix(name, "Bearer ") {
-					r.Header.Set("Authorization", name+"-token")
-				}
-				return false
-			})},
-		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is handled as a failure, and the last good list is served forever", Middleware: staleListWhenRefused()},
 		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "discoverer" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("admin"))
@@ -135,8 +104,6 @@ func accessMutants() []Mutant {
 		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
 			Why: "every caller gets the first caller's list", Middleware: shareFirstResponse(toList, func(r *http.Request) string { return r.URL.RawQuery })},
 		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: swapUnderLoad(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
-		{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
-		{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
 		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
 		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed()},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
@@ -191,11 +158,6 @@ func accessMutants() []Mutant {
 		{Name: "credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
 			if name, password, ok := x.Request.BasicAuth(); ok && x.Status == http.StatusNotFound && toInvoke(x.Request) {
 				e["message"] = fmt.Sprintf("%v (requested http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
-			}
-		})},
-		{Name: "credentials-in-upstream-failure", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "only when the site fails", Middleware: onError(func(x *exchange, e map[string]any) {
-			if name, password, ok := x.Request.BasicAuth(); ok && x.Status > http.StatusInternalServerError {
-				e["data"] = map[string]any{"upstream": fmt.Sprintf("http://%s:%s@drupal/jsonrpc", name, password)}
 			}
 		})},
 		{Name: "wrong-token-in-challenge", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
@@ -398,20 +360,6 @@ func lockAfterRefusal(refuse func(x *exchange)) middleware {
 			refuse(x)
 		} else if (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) && toList(x.Request) && strings.HasPrefix(who, "check") {
 			locked.add(who)
-		}
-	})
-}
-
-// staleListWhenRefused gives a caller that the site refuses the last good list of that caller.
-func staleListWhenRefused() middleware {
-	good := newMemory[[]byte]()
-	return onResponse(toList, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
-		switch kept, known := good.get(key); {
-		case x.Status == http.StatusOK:
-			good.put(key, x.Body)
-		case known && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
-			x.Status, x.Body = http.StatusOK, kept
 		}
 	})
 }

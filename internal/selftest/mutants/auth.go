@@ -75,13 +75,6 @@ func authMutants() []Mutant {
 			Middleware: onMetadata(toMetadata, func(x *exchange, document map[string]any) { document["resource"] = "http://" + x.Request.Host })},
 		{Name: "auth-metadata-without-servers", Breaks: Clauses("auth/metadata"), Origin: Peer,
 			Middleware: onMetadata(toMetadata, func(_ *exchange, document map[string]any) { document["authorization_servers"] = []any{} })},
-		{Name: "auth-metadata-server-as-object", Breaks: Clauses("auth/metadata"), Origin: Imagined,
-			Middleware: onMetadata(toMetadata, func(_ *exchange, document map[string]any) {
-				servers, _ := document["authorization_servers"].([]any)
-				document["authorization_servers"] = []any{map[string]any{"issuer": servers[0]}}
-			})},
-		{Name: "auth-metadata-as-text", Breaks: Clauses("auth/metadata"), Origin: Imagined,
-			Middleware: onMetadata(toMetadata, func(x *exchange, _ map[string]any) { x.Header.Set("Content-Type", "text/plain") })},
 		{Name: "auth-metadata-at-the-root-alone", Breaks: Clauses("auth/metadata"), MayFail: Clauses("auth/challenge-metadata"), Origin: Peer, Why: "the path of the endpoint is forgotten",
 			Middleware: onResponse(toPathMetadata, func(x *exchange) { x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.") })},
 		{Name: "auth-root-names-the-host", Breaks: Clauses("auth/metadata-root"), Origin: Peer,
@@ -159,8 +152,6 @@ func authMutants() []Mutant {
 				}
 				return c
 			})},
-		{Name: "auth-token-in-a-header", Breaks: Clauses("auth/token-secret"), Origin: Imagined, Why: "headers of the request are sent back for debugging",
-			Middleware: onResponse(toMCP, func(x *exchange) { x.Header.Set("X-Debug", x.Request.Header.Get("Authorization")) })},
 	})
 }
 
@@ -191,8 +182,6 @@ func authTokenMutants() []Mutant {
 			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { _, list := t.Claims["aud"].([]any); return list })},
 		{Name: "auth-type-required", Breaks: Clauses("auth/right-token"), Origin: Imagined,
 			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return t.Header["typ"] != "at+jwt" })},
-		{Name: "auth-claims-unknown", Breaks: Clauses("auth/right-token"), Origin: Imagined, Why: "the claims are read strictly",
-			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return has(t.Claims, "tenant") })},
 		{Name: "auth-first-account", Breaks: Clauses("auth/own-account", "mcp/tools-list", "mcp/unknown-tool", "mcp/session"), Origin: Imagined,
 			MayFail: Clauses("list/pages-cover-all-once", "invoke/denied", "access/filtered-by-method", "access/discovery-not-execution", "access/route-permission", "access/permission-revoked", "access/credentials-forwarded"), Why: "the connection to the site keeps the first token",
 			AuthMiddleware: func(b testbed.Backends) middleware {
@@ -229,8 +218,6 @@ func authTokenMutants() []Mutant {
 		{Name: "auth-alg-none", Breaks: Clauses("auth/token-unsigned"), Origin: Peer, AuthMiddleware: tokens.Tolerate(tokens.Unsigned, tokens.UnknownKey)},
 		{Name: "auth-alg-none-in-capitals", Breaks: Clauses("auth/token-unsigned"), Origin: Peer, Why: "the word none alone is refused (CVE-2020-28042 and others)",
 			AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool { return t.Within(tokens.Unsigned) && t.Header["alg"] == "NONE" })},
-		{Name: "auth-alg-missing", Breaks: Clauses("auth/token-unsigned"), Origin: Imagined,
-			AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool { return t.Within(tokens.Unsigned) && !has(t.Header, "alg") })},
 		{Name: "auth-public-key-as-secret", Breaks: Clauses("auth/token-key-confusion"), Origin: Peer, Why: "the library takes the algorithm from the token (CVE-2015-9235)",
 			AuthMiddleware: tokens.Tolerate(tokens.HMACOfKey, tokens.UnknownKey)},
 		{Name: "auth-any-algorithm-of-the-key", Breaks: Clauses("auth/token-key-algorithm"), Origin: Peer, AuthMiddleware: tokens.Tolerate(tokens.Algorithm)},
@@ -279,19 +266,10 @@ func authTokenMutants() []Mutant {
 					return ""
 				})(b)
 			}},
-		{Name: "auth-audience-without-query", Breaks: Clauses("auth/token-audience"), Origin: Imagined,
-			AuthMiddleware: func(b testbed.Backends) middleware {
-				return tokens.AcceptWhere(func(t tokens.Sent) bool {
-					audience, _ := t.Claims["aud"].(string)
-					return strings.HasPrefix(audience, b.Resource+"?")
-				})(b)
-			}},
 		{Name: "auth-issuer-with-a-slash", Breaks: Clauses("auth/token-issuer"), Origin: Peer, AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool {
 			issuer, _ := t.Claims["iss"].(string)
 			return strings.HasSuffix(issuer, "/")
 		})},
-		{Name: "auth-whole-seconds", Breaks: Clauses("auth/right-token"), Origin: Imagined, Why: "a NumericDate may have a fraction (RFC 7519, 2)",
-			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return strings.Contains(fmt.Sprint(t.Claims["exp"]), ".") })},
 		{Name: "auth-critical-ignored", Breaks: Clauses("auth/token-critical"), Origin: Peer, Why: "as golang-jwt and others do", AuthMiddleware: tokens.Tolerate(tokens.Critical)},
 	})
 }
@@ -388,24 +366,12 @@ func authServerMutants() []Mutant {
 			AuthMiddleware: tokens.WidenScope(func(scopes []string) bool { return slices.Contains(scopes, "content:read") })},
 		{Name: "auth-scope-by-prefix", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Why: "the text of all scopes is searched",
 			AuthMiddleware: tokens.WidenScope(func(scopes []string) bool { return strings.Contains(strings.Join(scopes, " "), "content:write") })},
-		{Name: "auth-scope-any-case", Breaks: Clauses("auth/scope-enforced"), Origin: Imagined,
-			AuthMiddleware: tokens.WidenScope(func(scopes []string) bool { return strings.Contains(strings.Join(scopes, " "), "CONTENT:WRITE") })},
 		{Name: "auth-scope-401", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Middleware: onInsufficient(func(x *exchange) { x.Status = http.StatusUnauthorized })},
 		{Name: "auth-scope-as-tool-error", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Why: "the tool's own code checks the scopes",
 			Middleware: onInsufficient(func(x *exchange) {
 				x.Header.Del("WWW-Authenticate")
 				x.Set(http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": decode(x.Sent)["id"], "result": map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "A scope is missing."}}}})
 			})},
-		{Name: "auth-scope-first-word", Breaks: Clauses("auth/scope-enforced"), Origin: Imagined, Why: "`scope` is compared as one text",
-			AuthMiddleware: func(b testbed.Backends) middleware {
-				return tokens.Swap(func(r *http.Request, t tokens.Sent) string {
-					if scope, _ := t.Claims["scope"].(string); len(t.Flaws) == 0 && scope != "content:read content:write" {
-						t.Claims["scope"] = strings.ReplaceAll(scope, " ", "_")
-						return t.Subject()
-					}
-					return ""
-				})(b)
-			}},
 		{Name: "auth-scope-unchallenged", Breaks: Clauses("auth/insufficient-scope"), Origin: Peer, Middleware: onInsufficient(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "auth-scope-unnamed", Breaks: Clauses("auth/insufficient-scope"), Origin: Imagined,
 			Middleware: onInsufficient(func(x *exchange) {

@@ -5,11 +5,8 @@ import (
 	"html"
 	"net/http"
 	"net/url"
-	"path"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -24,21 +21,6 @@ func describeMutants() []Mutant {
 			})},
 		{Name: "describe-list-of-one", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { return []any{t} })},
-		{Name: "describe-sees-page-one-only", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
-			Middleware: onDescribed(func(x *exchange, t tool) any {
-				first, _ := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Object()["tools"].([]any)
-				if !slices.ContainsFunc(first, func(other any) bool { return other.(tool)["name"] == t["name"] }) {
-					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
-				}
-				return t
-			})},
-		{Name: "describe-knows-what-all-see", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the catalog is filled by the first caller",
-			Middleware: onDescribed(func(x *exchange, t tool) any {
-				if caller(x.Request) == "admin" {
-					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
-				}
-				return t
-			})},
 		{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusOK {
@@ -54,8 +36,6 @@ func describeMutants() []Mutant {
 			})},
 		{Name: "describe-drops-annotations", Breaks: Clauses("describe/equals-list"), Origin: Peer,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
-		{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
-			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], without("description")); return t })},
 		{Name: "describe-numbers-through-float64", Breaks: Clauses("describe/equals-list"), Origin: Peer, Why: "list passes the schema on as raw JSON, describe decodes it",
 			Middleware: onDescribed(func(_ *exchange, t tool) any { return roundToFloat64(t) })},
 		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
@@ -90,10 +70,6 @@ func describeMutants() []Mutant {
 			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("%q is not exposed as a tool.", x.described()))
 			})},
-		{Name: "describe-hidden-shown", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
-			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
-				x.Set(http.StatusOK, map[string]any{"tool": map[string]any{"name": x.described(), "description": "hidden", "inputSchema": map[string]any{"type": "object"}}})
-			})},
 		{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
 			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))
@@ -108,15 +84,6 @@ func describeMutants() []Mutant {
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
 		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
-		{Name: "describe-takes-a-prefix", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "SQL's LIKE 'name%'",
-			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return len(requested) > 4 && strings.HasPrefix(name, requested) })},
-		{Name: "describe-takes-a-glob", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
-				found, err := path.Match(requested, name)
-				return found && err == nil
-			})},
-		{Name: "describe-cleans-the-path", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return path.Base(requested) == name })},
 		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.Contains(x.Request.URL.RawQuery, "name[") {
@@ -135,12 +102,6 @@ func describeMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "The name does not fit the column.")
 				}
 			})},
-		{Name: "describe-repeated-name-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if len(x.Request.URL.Query()["name"]) > 1 {
-					x.Refuse(http.StatusInternalServerError, "internal_error", "One name is wanted.")
-				}
-			})},
 		{Name: "describe-sticky-404", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk"), Origin: Module, Why: "the page cache forgets the query",
 			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
 		{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
@@ -157,10 +118,6 @@ func describeMutants() []Mutant {
 					x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
 				}
 			})},
-		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 is cached for all callers of a tool that only some may see", Middleware: shareRefusal(http.StatusNotFound)},
-		{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool"), Origin: Imagined, Middleware: shareRefusal(http.StatusForbidden)},
-		{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
-			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 		{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
 			Why: "the JSON of a 404 is sent as text/html: a script in the name runs",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
@@ -174,11 +131,8 @@ func describeMutants() []Mutant {
 					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
 				}
 			})},
-		{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), MayFail: Clauses("access/no-cross-talk"), Origin: Imagined,
-			Why: "the validation of arguments removes `required` from the schema that describe shows", Middleware: forgetRequired()},
 		{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
 			Middleware: shareFirstResponse(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
-		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalog", Middleware: requireListFirst()},
 		{Name: "describe-text-html", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Middleware: onDescribed(func(x *exchange, t tool) any {
 			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			return t
@@ -188,11 +142,6 @@ func describeMutants() []Mutant {
 				if x.Status == http.StatusNotFound {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named '%s'.", html.EscapeString(x.described())))
 				}
-			})},
-		{Name: "describe-reads-to-a-nul", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "a name is passed through C strings",
-			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
-				read, _, cut := strings.Cut(requested, "\x00")
-				return cut && read == name
 			})},
 		{Name: "describe-decodes-twice", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
@@ -205,7 +154,6 @@ func describeMutants() []Mutant {
 					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
 				}
 			})},
-		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure breaks its worker", Middleware: failAfterTwoNames()},
 	}
 }
 
@@ -298,75 +246,5 @@ func repeatRefusal(status int, applies func(failed, now string) bool) middleware
 			x.Status, x.Body, kept = kept.Status, kept.Body, nil
 		}
 		served[who(x)] = good
-	})
-}
-
-// shareRefusal repeats a refusal of describe with the status to the next caller that requests the same name.
-func shareRefusal(status int) middleware {
-	var (
-		mu   sync.Mutex
-		kept *exchange
-	)
-	return onResponse(toDescribe, func(x *exchange) {
-		mu.Lock()
-		defer mu.Unlock()
-		if kept != nil && x.Status == http.StatusOK && kept.described() == x.described() {
-			x.Status, x.Body = kept.Status, kept.Body
-		}
-		kept = nil
-		if x.Status == status {
-			kept = x
-		}
-	})
-}
-
-// forgetRequired describes a tool without `required` after its arguments were refused, until the next list.
-func forgetRequired() middleware {
-	var mu sync.Mutex
-	refused := map[string]bool{}
-	describes, invokes := onResponse(toDescribe, func(x *exchange) {
-		mu.Lock()
-		defer mu.Unlock()
-		object := x.Object()
-		shown, _ := object["tool"].(map[string]any)
-		if input, ok := shown["inputSchema"].(map[string]any); ok && refused[x.described()] {
-			delete(input, "required")
-			input["title"] = "Arguments"
-			shown["inputSchema"] = input
-			x.Body = encode(object)
-		}
-	}), onInvoke(func(x *exchange) {
-		mu.Lock()
-		defer mu.Unlock()
-		if x.Status == http.StatusBadRequest {
-			refused[x.invoked()] = true
-		} else {
-			delete(refused, x.invoked())
-		}
-	})
-	return func(next http.Handler) http.Handler { return describes(invokes(next)) }
-}
-
-// requireListFirst finds no tool for a caller that has not requested a list.
-func requireListFirst() middleware {
-	listed := newSet()
-	return onResponse(toToolViews, func(x *exchange) {
-		who := x.Request.Header.Get("Authorization")
-		if toList(x.Request) {
-			listed.add(who)
-		} else if _, ok := listed.get(who); !ok && x.Status == http.StatusOK {
-			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
-		}
-	})
-}
-
-// failAfterTwoNames fails the describe that follows one with two names.
-func failAfterTwoNames() middleware {
-	var broken atomic.Bool
-	return onResponse(toDescribe, func(x *exchange) {
-		if broken.CompareAndSwap(true, false) && x.Status == http.StatusOK {
-			x.Refuse(http.StatusInternalServerError, "internal_error", "The worker is gone.")
-		}
-		broken.Store(len(x.Request.URL.Query()["name"]) > 1)
 	})
 }

@@ -47,33 +47,14 @@ func errorMutants() []Mutant {
 			}
 		})},
 		{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
-		{Name: "error-message-empty", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["message"] = "" })},
 		{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
-		{Name: "error-beside-result", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if object := x.Object(); object != nil && toInvoke(x.Request) {
-				object["result"] = nil
-				x.Body = encode(object)
-			}
-		})},
-		{Name: "error-beside-tools", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if object := x.Object(); object != nil && toList(x.Request) {
-				object["tools"] = []any{}
-				x.Body = encode(object)
-			}
-		})},
 		{Name: "wrong-tokens-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "each provider of authentication has errors of its own", Middleware: onRefusal(func(x *exchange) {
 			if strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
 				x.page(x.Status, "The token is invalid.")
 			}
 		})},
-		{Name: "half-a-surrogate-as-html", Breaks: Clauses("errors/envelope"), Origin: Imagined, Why: "what JSON can hold and UTF-8 cannot is an exception", Middleware: onInvoke(func(x *exchange) {
-			if strings.Contains(string(x.Sent), `"\ud83d"}`) {
-				x.page(http.StatusInternalServerError, "Malformed UTF-8 characters, possibly incorrectly encoded")
-			}
-		})},
 		{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
 		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
-		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
 		{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
 		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
 			if len(x.violations()) > 0 {

@@ -36,15 +36,6 @@ func freshMutants() []Mutant {
 					}
 				})
 			}},
-		{Name: "each-unknown-name-asks-the-site-once", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "unknown names are cached by name: a caller with many of them still causes load on the site",
-			SiteMiddleware: func(site *siteClient) middleware {
-				names := newSet()
-				return onResponse(toDescribe, func(x *exchange) {
-					if x.Status == http.StatusNotFound && names.add(x.Request.Header.Get("Authorization")+x.described()) {
-						site.method(x.Request.Header.Get("Authorization"), x.described())
-					}
-				})
-			}},
 		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early", Middleware: keepFirstRefusedInvoke()},
 		staleUnlessHTML(),
 		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},
@@ -106,18 +97,6 @@ func freshMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "version-of-the-names", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "a conditional request does not get a changed schema",
-			Middleware: onList(func(p *page) {
-				sum := sha256.New()
-				for _, t := range p.Tools {
-					fmt.Fprintln(sum, t.(tool)["name"])
-				}
-				version := fmt.Sprintf(`"%x"`, sum.Sum(nil)[:8])
-				p.Header.Set("ETag", version)
-				if p.Request.Header.Get("If-None-Match") == version {
-					p.Status, p.Body, p.Object = http.StatusNotModified, nil, nil
-				}
-			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
@@ -135,17 +114,10 @@ func freshMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-notifies-at-once", MCP: true, Breaks: Clauses("fresh/notify"), MayFail: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onStream(func(event []byte) []byte {
-				return append(event, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"...)
-			})},
 		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
 		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
-		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "only the number of tools is compared", Middleware: notifyOncePerStream()},
-		{Name: "mcp-notifies-by-request", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "the client responds to the request and does not refetch the list",
-			Middleware: onStream(replaceInEvent(`"method":"notifications/tools/list_changed"`, `"id":9,"method":"notifications/tools/list_changed"`))},
 	}
 }
 
@@ -319,23 +291,4 @@ func keepFirstList(key func(*http.Request) string) middleware {
 			result["nextCursor"] = next
 		}
 	})
-}
-
-// notifyOncePerStream sends one notification of changed tools on each stream, and no other.
-func notifyOncePerStream() middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			notified := false
-			onStream(func(event []byte) []byte {
-				if !bytes.Contains(event, []byte("list_changed")) {
-					return event
-				}
-				if notified {
-					return []byte(":\n\n")
-				}
-				notified = true
-				return event
-			})(next).ServeHTTP(w, r)
-		})
-	}
 }

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,56 +19,14 @@ func httpMutants() []Mutant {
 	return []Mutant{
 		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toList)},
 		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toDescribe)},
-		{Name: "list-by-patch", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: methodAsGet(http.MethodPatch, toList)},
 		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
-		{Name: "allow-names-post", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusMethodNotAllowed && toToolViews(x.Request) {
-				x.Header.Set("Allow", "POST")
-			}
-		})},
-		{Name: "delete-404", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if x.Method == http.MethodDelete && toToolViews(x.Request) {
-				x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
-			}
-		})},
 		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onHead(func(x *exchange) {
 			x.Refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")
 			x.Header.Set("Allow", "GET")
 		})},
 		{Name: "head-204", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Status = http.StatusNoContent })},
-		{Name: "head-other-type", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Header.Set("Content-Type", "text/plain; charset=utf-8") })},
-		{Name: "head-describe-always-200", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) {
-			if toDescribe(x.Request) {
-				x.Status = http.StatusOK
-			}
-		})},
-		{Name: "head-open-to-outsiders", Breaks: Clauses("http/head"), Origin: Imagined, Why: "only GET checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if r.Method == http.MethodHead && caller(r) == "outsider" {
-				r.Header.Set("Authorization", basicAuth("agent"))
-			}
-			return false
-		})},
 		{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, cacheable)},
 		{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, cacheable)},
-		{Name: "page-two-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
-			if x.Request.URL.Query().Get("cursor") != "" {
-				cacheable(x)
-			}
-		})},
-		{Name: "refusals-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a cache serves the 404 to callers that may see the tool", Middleware: onResponse(toToolViews, func(x *exchange) {
-			if x.Status >= 400 {
-				x.Header.Set("Cache-Control", "public, max-age=60")
-				x.Header.Del("Vary")
-			}
-		})},
-		{Name: "list-private-for-one-header", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "the directive is about that header alone", Middleware: onResponse(toList, func(x *exchange) {
-			x.Header.Set("Cache-Control", `private="X-Drupal-Cache"`)
-			x.Header.Del("Vary")
-		})},
-		{Name: "list-cacheable-for-cdns", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a CDN obeys this header in place of Cache-Control", Middleware: onResponse(toList, func(x *exchange) {
-			x.Header.Set("CDN-Cache-Control", "max-age=600")
-			x.Header.Del("Vary")
-		})},
 		{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Middleware: onResponse(toToolViews, func(x *exchange) {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
@@ -86,43 +43,17 @@ func httpMutants() []Mutant {
 				x.page(http.StatusOK, "Tools")
 			}
 		})},
-		{Name: "never-gzips", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			r.Header.Del("Accept-Encoding")
-			return false
-		})},
-		{Name: "gzip-of-other-bytes", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Why: "the compressed copy is outdated", Middleware: onResponse(toList, func(x *exchange) {
-			if tools, _ := x.Object()["tools"].([]any); x.gzipped && len(tools) > 1 {
-				x.Set(http.StatusOK, map[string]any{"tools": tools[1:]})
-			}
-		})},
 		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
 			return false
 		})},
-		{Name: "gzip-unasked", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
-			if x.Request.Header.Get("Accept") == "*/*" && x.Status == http.StatusOK {
-				var packed bytes.Buffer
-				zip := gzip.NewWriter(&packed)
-				zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
-				zip.Close()       //nolint:errcheck // likewise
-				x.Body = packed.Bytes()
-				x.Header.Set("Content-Encoding", "gzip")
-			}
-		})},
 		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
 		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
 			if x.Method == http.MethodPost {
 				x.page(http.StatusNotFound, "Page not found")
 			}
-		})},
-		{Name: "unknown-path-redirect", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
-			x.Header.Set("Location", "https://www.example.com"+x.Request.URL.Path)
-			x.Set(http.StatusMovedPermanently, map[string]any{})
-		})},
-		{Name: "unknown-path-lists", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
-			*x = *x.Send(http.MethodGet, "/mcp/tools/list", nil)
 		})},
 		{Name: "closes-after-errors", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Header.Set("Connection", "close") })},
 		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
@@ -145,8 +76,6 @@ func httpMutants() []Mutant {
 				x.page(x.Status, "Log in")
 			}
 		})},
-		{Name: "invoke-accepts-one-accept", Breaks: Clauses("http/content-negotiation"), Origin: Imagined,
-			Middleware: refuseWhere(http.StatusNotAcceptable, "invalid_request", func(r *http.Request) bool { return toInvoke(r) && r.Header.Get("Accept") != "application/json" })},
 		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies()},
 	}
 }

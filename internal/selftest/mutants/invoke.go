@@ -28,12 +28,6 @@ func invokeMutants() []Mutant {
 			Middleware: onSuccess(func(result any) any {
 				return map[string]any{"content": []any{map[string]any{"type": "text", "text": string(encode(result))}}}
 			})},
-		{Name: "invoke-created-201", Breaks: Clauses("invoke/answers-result"), Origin: Imagined,
-			Middleware: onInvoke(func(x *exchange) {
-				if x.Status == http.StatusOK {
-					x.Status = http.StatusCreated
-				}
-			})},
 		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response", Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
 				x.Body = append(x.Body, "<!-- 12 ms -->"...)
@@ -48,43 +42,6 @@ func invokeMutants() []Mutant {
 			}
 			return v
 		})},
-		{Name: "arguments-empty-list-as-object", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
-			if list, ok := v.([]any); ok && len(list) == 0 {
-				return map[string]any{}
-			}
-			return v
-		})},
-		{Name: "arguments-nulls-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
-			if object, ok := v.(map[string]any); ok {
-				for name, member := range object {
-					if member == nil {
-						delete(object, name)
-					}
-				}
-			}
-			return v
-		})},
-		{Name: "arguments-booleans-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
-			switch v {
-			case true:
-				return 1
-			case false:
-				return 0
-			}
-			return v
-		})},
-		{Name: "arguments-ascii-only", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
-			Transport: onArguments(onStrings(func(s string) string { return strings.Map(questionMark, s) }))},
-		{Name: "arguments-beyond-bmp-lost", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "a database column of three-byte utf8",
-			Transport: onArguments(onStrings(func(s string) string {
-				return strings.Map(func(r rune) rune {
-					if r > 0xffff {
-						return '\ufffd'
-					}
-					return r
-				}, s)
-			}))},
-		{Name: "arguments-trimmed", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onArguments(onStrings(strings.TrimSpace))},
 		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
 			Transport: onParams(func(params any) any {
 				arguments, _ := params.(map[string]any)
@@ -94,14 +51,10 @@ func invokeMutants() []Mutant {
 				}
 				return params
 			})},
-		{Name: "arguments-cut-at-64K", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
-			Transport: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
-		{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(parseNumerals)},
 		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
 			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
 		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
-		{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.UnescapeString)) })},
 		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
 			Middleware: onResult(func(v any) any {
 				if object, ok := v.(map[string]any); ok && len(object) > 2 {
@@ -117,19 +70,6 @@ func invokeMutants() []Mutant {
 				}
 				return map[string]any{"value": v}
 			})},
-		{Name: "result-falsy-as-null", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "`result ?: NULL`",
-			Middleware: onResult(func(v any) any {
-				if v == false || v == "" || fmt.Sprint(v) == "0" {
-					return nil
-				}
-				return v
-			})},
-		{Name: "result-empty-list-as-object", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
-			if list, ok := v.([]any); ok && len(list) == 0 {
-				return map[string]any{}
-			}
-			return v
-		})},
 		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
 			Middleware: onResult(func(v any) any {
 				return mapValues(v, func(v any) any {
@@ -138,16 +78,6 @@ func invokeMutants() []Mutant {
 					}
 					return v
 				})
-			})},
-		{Name: "result-members-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "each field is rendered by a template",
-			Middleware: onResult(func(v any) any {
-				object, ok := v.(map[string]any)
-				for name, member := range object {
-					if text, isText := member.(string); ok && isText {
-						object[name] = html.EscapeString(text)
-					}
-				}
-				return v
 			})},
 		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`if not arguments.get(name)` for required parameters",
 			Middleware: onBody(func(body []byte) []byte {
@@ -165,25 +95,6 @@ func invokeMutants() []Mutant {
 				}
 				return v
 			})},
-		{Name: "result-nested-nulls-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "omitempty",
-			Middleware: onResult(func(v any) any {
-				return mapValues(v, func(v any) any {
-					if object, ok := v.(map[string]any); ok {
-						for name, member := range object {
-							if member == nil {
-								delete(object, name)
-							}
-						}
-					}
-					return v
-				})
-			})},
-		{Name: "result-list-of-one-unpacked", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
-			if list, ok := v.([]any); ok && len(list) == 1 {
-				return list[0]
-			}
-			return v
-		})},
 		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
 		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
 		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNullResult(func(x *exchange) {
@@ -225,11 +136,6 @@ func invokeMutants() []Mutant {
 			}
 		})},
 		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(listFromKeys)},
-		{Name: "arguments-cut-at-a-nul", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
-			Transport: onArguments(onStrings(func(s string) string {
-				read, _, _ := strings.Cut(s, "\x00")
-				return read
-			}))},
 		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "objects sent as text are decoded, which breaks texts that look like JSON",
 			Transport: onNestedArguments(func(v any) any {
 				if s, ok := v.(string); ok {
@@ -401,13 +307,6 @@ func onInvalidResult(change func(x *exchange)) middleware {
 			change(x)
 		}
 	})
-}
-
-func questionMark(r rune) rune {
-	if r > 0x7f {
-		return '?'
-	}
-	return r
 }
 
 // parseNumerals converts strings that are numerals to numbers.

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // invokeErrorMutants report a failed call wrongly: status, code, message, data.
@@ -34,7 +32,6 @@ func invokeErrorMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "surrogates not allowed")
 			}
 		})},
-		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke looks the tool up on the site, not in the catalog",
@@ -103,17 +100,6 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
-		{Name: "error-code-as-text", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Middleware: onErrorData(func(data map[string]any) {
-			if code, ok := data["jsonrpc_code"]; ok {
-				data["jsonrpc_code"] = fmt.Sprint(code)
-			}
-		})},
-		{Name: "error-data-as-text", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Middleware: onErrorData(func(data map[string]any) {
-			switch inner := data["jsonrpc_data"].(type) {
-			case map[string]any, []any:
-				data["jsonrpc_data"] = string(encode(inner))
-			}
-		})},
 		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
 			e, _ := x.Object()["error"].(map[string]any)
 			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {
@@ -148,11 +134,6 @@ func invokeErrorMutants() []Mutant {
 		leakException("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			x.Header.Set("X-Debug-Exception", strconv.QuoteToASCII(text))
 		}),
-		{Name: "falsy-results-with-500", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
-			if result, ok := x.Object()["result"]; ok && result == false {
-				x.Status = http.StatusInternalServerError
-			}
-		})},
 		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return resendCall(r, next, func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode >= 500 })
 		})},
@@ -167,37 +148,10 @@ func invokeErrorMutants() []Mutant {
 				is := r.Header.Get("Content-Type")
 				return toInvoke(r) && r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(is), "application/json") && is != "application/json"
 			})},
-		{Name: "invoke-reads-from-the-first-brace", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Why: "the first byte has to be that of an object",
-			Middleware: onBody(func(body []byte) []byte {
-				if decode(body) != nil && body[0] != '{' {
-					return nil
-				}
-				return body
-			})},
-		{Name: "invoke-reads-names-as-written", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Why: "the name is found by an expression before the body is decoded",
-			Middleware: onBody(func(body []byte) []byte {
-				if decode(body)["name"] != nil && !bytes.Contains(body, []byte(`"name"`)) {
-					return []byte(`{"arguments":{}}`)
-				}
-				return body
-			})},
-		{Name: "retries-what-says-nothing", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "a response without result and error counts as none", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(resp *http.Response, err error) bool {
-				if err != nil || resp.StatusCode != http.StatusOK {
-					return false
-				}
-				reply := decode([]byte(peek(resp)))
-				return reply != nil && !has(reply, "result") && !has(reply, "error")
-			})
-		})},
 		{Name: "calls-follow-redirects", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the language follows a 307 with the method and the body", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return resendCall(r, next, func(resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusTemporaryRedirect
 			})
-		})},
-		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "calls with readOnlyHint are sent again although it is only a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			reads := isReadOnlyCall(r)
-			return resendCall(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
 		})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return resendCall(r, next, func(*http.Response, error) bool { return isCall(r) })
@@ -207,11 +161,6 @@ func invokeErrorMutants() []Mutant {
 		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
 				x.Header.Set("Cache-Control", "public, max-age=60")
-			}
-		})},
-		{Name: "results-without-cache-control", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusOK {
-				x.Header.Del("Cache-Control")
 			}
 		})},
 	}
@@ -253,19 +202,6 @@ func leakException(name, why string, broken []string, show func(x *exchange, tex
 				show(x, text)
 			}
 		})}
-}
-
-// isReadOnlyCall reports whether a call is of a method that the default site annotates with readOnlyHint.
-func isReadOnlyCall(r *http.Request) bool {
-	body := readBody(r)
-	setBody(r, body)
-	id, _ := decode(body)["method"].(string)
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		panic(err)
-	}
-	m, ok := site.Method(id)
-	return ok && m.MCP != nil && decode(m.MCP.Annotations)["readOnlyHint"] == true
 }
 
 // recordedCall is an invoke with its response.
@@ -338,22 +274,6 @@ func invokeResultMutants() []Mutant {
 				return v
 			})
 		})},
-		{Name: "result-lines-normalised", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
-			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "\r", "") }))
-		})},
-		{Name: "result-line-separators-lost", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "U+2028 was removed so that the result can stand in a script", Middleware: onResult(func(v any) any {
-			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "\u2029", "") }))
-		})},
-		{Name: "result-trimmed", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(strings.TrimSpace)) })},
-		{Name: "result-script-tags-removed", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
-			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "<!--", "") }))
-		})},
-		{Name: "result-cut-at-a-nul", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
-			return mapValues(v, onStrings(func(s string) string {
-				read, _, _ := strings.Cut(s, "\x00")
-				return read
-			}))
-		})},
 		{Name: "result-names-in-lower-case", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "members are matched without case, so that one of `id` and `ID` is lost", Middleware: onResult(func(v any) any {
 			return mapValues(v, func(v any) any {
 				object, ok := v.(map[string]any)
@@ -365,12 +285,6 @@ func invokeResultMutants() []Mutant {
 		})},
 		{Name: "result-prototype-lost", Breaks: Clauses("invoke/result-exact", "invoke/arguments-forwarded"), Origin: Peer, Why: "`__proto__` is assigned, not set", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return onParams(func(params any) any { walkObjects(params, without("__proto__")); return params })(onReply(func(reply map[string]any) { walkObjects(reply["result"], without("__proto__")) })(next)).RoundTrip(r)
-		})},
-		{Name: "result-error-taken-for-its-own", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a result with a member `error` is taken for a failure", Middleware: onInvoke(func(x *exchange) {
-			result, _ := x.Object()["result"].(map[string]any)
-			if e, ok := result["error"].(map[string]any); ok && len(result) == 1 {
-				x.Set(http.StatusInternalServerError, map[string]any{"error": e})
-			}
 		})},
 		{Name: "argument-dates-rewritten", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the JSON library reads texts that look like times as times",
 			Transport: onArguments(onStrings(rewriteTime))},

@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
@@ -30,12 +28,6 @@ func listMutants() []Mutant {
 			Middleware: onResponse(toList, func(x *exchange) {
 				if x.Status == http.StatusOK {
 					x.Body = append([]byte("\xef\xbb\xbf"), x.Body...)
-				}
-			})},
-		{Name: "list-duplicate-member", Breaks: Clauses("list/answers-json"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusOK && len(x.Body) > 1 {
-					x.Body = append([]byte(`{"tools":[],`), x.Body[1:]...)
 				}
 			})},
 		{Name: "tools-object-when-empty", Breaks: Clauses("list/has-tools-array", "list/empty-site"), Origin: Module,
@@ -70,12 +62,6 @@ func listMutants() []Mutant {
 			Middleware: onList(func(p *page) {
 				if c, _ := p.Object["nextCursor"].(string); c == "" {
 					p.Object["nextCursor"] = ""
-				}
-			})},
-		{Name: "next-cursor-false-at-end", Breaks: Clauses("list/next-cursor-type"), Origin: Imagined,
-			Middleware: onList(func(p *page) {
-				if c, _ := p.Object["nextCursor"].(string); c == "" {
-					p.Object["nextCursor"] = false
 				}
 			})},
 		{Name: "description-missing-when-empty", Breaks: Clauses("list/tool-required-members"), Origin: Peer,
@@ -228,13 +214,6 @@ func listMutants() []Mutant {
 			})},
 		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a removed tool shifts all tools after it", Middleware: resortList(func(tool, tool) int { return 0 })},
 		{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), MayFail: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Middleware: cachePagesByCursor()},
-		{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Middleware: sortByLastRun()},
-		{Name: "list-text-html-for-admins", Breaks: Clauses("list/answers-json"), Origin: Imagined,
-			Middleware: onList(func(p *page) {
-				if caller(p.Request) == "admin" {
-					p.Header.Set("Content-Type", "text/html; charset=UTF-8")
-				}
-			})},
 		{Name: "tools-keyed-when-filtered", Breaks: Clauses("list/has-tools-array"), Origin: Module, Why: "array_filter() keeps the keys",
 			Middleware: onList(func(p *page) {
 				if caller(p.Request) != "discoverer" {
@@ -247,19 +226,7 @@ func listMutants() []Mutant {
 				p.Object["tools"] = keyed
 				p.Body, p.Object = encode(p.Object), nil
 			})},
-		{Name: "next-cursor-empty-on-the-only-page", Breaks: Clauses("list/next-cursor-type"), Origin: Imagined,
-			Middleware: atTheEnd(func(p *page) {
-				if p.Cursor == "" {
-					p.Object["nextCursor"] = ""
-				}
-			})},
 		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is handled as a failed one", Transport: keepToolsWhenEmpty()},
-		{Name: "cursor-invalid-utf8-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); !utf8.Valid(raw) {
-					x.Refuse(http.StatusInternalServerError, "internal_error", "Malformed UTF-8 characters, possibly incorrectly encoded")
-				}
-			})},
 	}
 }
 
@@ -361,27 +328,6 @@ func onBadCursor(change func(x *exchange)) middleware {
 			change(x)
 		}
 	})
-}
-
-// sortByLastRun moves the tool that ran last to the start of its page.
-func sortByLastRun() middleware {
-	var mu sync.Mutex
-	var last string
-	lists, invokes := onList(func(p *page) {
-		mu.Lock()
-		defer mu.Unlock()
-		i := slices.IndexFunc(p.Tools, func(t any) bool { return t.(tool)["name"] == last })
-		if i > 0 {
-			p.Tools = slices.Concat(p.Tools[i:i+1], p.Tools[:i], p.Tools[i+1:])
-		}
-	}), onInvoke(func(x *exchange) {
-		mu.Lock()
-		defer mu.Unlock()
-		if x.Status == http.StatusOK {
-			last = x.invoked()
-		}
-	})
-	return func(next http.Handler) http.Handler { return lists(invokes(next)) }
 }
 
 // alternatingOrder swaps the first two tools of every second list.

@@ -46,10 +46,6 @@ func listPageMutants() []Mutant {
 			Middleware: refuseWhere(http.StatusBadRequest, "invalid_cursor", func(r *http.Request) bool { return toList(r) && strings.Contains(r.URL.RawQuery, "%3d") })},
 		{Name: "describe-takes-no-other-parameter", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "the query is validated by a schema that is closed",
 			Middleware: refuseWhere(http.StatusBadRequest, "invalid_request", func(r *http.Request) bool { return toDescribe(r) && len(r.URL.Query()) > 1 })},
-		{Name: "invoke-takes-no-query", Breaks: Clauses("list/unknown-query-ignored"), Origin: Imagined,
-			Middleware: refuseWhere(http.StatusBadRequest, "invalid_request", func(r *http.Request) bool {
-				return toInvoke(r) && r.Method == http.MethodPost && r.URL.RawQuery != ""
-			})},
 		{Name: "lists-end-with-the-first-caller", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "requests that share a flight share the context of the first: singleflight with the request's context",
 			Middleware: shareFirstContext()},
 	}

@@ -47,8 +47,6 @@ func mappingMutants() []Mutant {
 			Middleware: onDescription(html.EscapeString)},
 		{Name: "description-tags-stripped", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
 			Middleware: onDescription(func(s string) string { return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(s, "") })},
-		{Name: "description-placeholder-filled", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
-			Middleware: onDescription(func(s string) string { return regexp.MustCompile(`[@%:!][a-z]+`).ReplaceAllString(s, "") })},
 		{Name: "description-cut", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "cut at 60 characters",
 			Middleware: onDescription(func(s string) string {
 				if runes := []rune(s); len(runes) > 60 {
@@ -56,32 +54,12 @@ func mappingMutants() []Mutant {
 				}
 				return s
 			})},
-		{Name: "description-ascii-only", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
-			Middleware: onDescription(func(s string) string {
-				quoted := strconv.QuoteToASCII(s)
-				return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-			})},
-		{Name: "description-is-title", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
-			Middleware: onTool(func(t tool) {
-				if title, ok := t["title"]; ok {
-					t["description"] = title
-				}
-			})},
 		{Name: "title-missing", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer,
 			Middleware: onTool(func(t tool) { delete(t, "title") })},
 		{Name: "title-is-usage", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
 			Middleware: onTool(func(t tool) {
 				if _, ok := t["title"]; ok {
 					t["title"] = t["description"]
-				}
-			})},
-		{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
-			Why: "describe still has it: only the list is wrong",
-			Middleware: onList(func(p *page) {
-				for _, t := range p.Tools {
-					if p.Cursor != "" {
-						delete(t.(tool), "title")
-					}
 				}
 			})},
 		{Name: "annotations-pile-up", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "all tools write into one shared object of defaults",
@@ -107,30 +85,6 @@ func mappingMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "annotations-nested-lost", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
-			Middleware: onAnnotations(func(a map[string]any) {
-				for name, v := range a {
-					if _, nested := v.(map[string]any); nested {
-						delete(a, name)
-					}
-				}
-			})},
-		{Name: "annotations-booleans-as-text", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
-			Middleware: onAnnotations(func(a map[string]any) {
-				for name, v := range a {
-					if b, ok := v.(bool); ok {
-						a[name] = strconv.FormatBool(b)
-					}
-				}
-			})},
-		{Name: "annotations-false-left-out", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "omitempty",
-			Middleware: onAnnotations(func(a map[string]any) {
-				for name, v := range a {
-					if v == false {
-						delete(a, name)
-					}
-				}
-			})},
 		{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
 			Middleware: onTool(func(t tool) { delete(t, "outputSchema") })},
 		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one is added where the method declares none",
@@ -145,8 +99,6 @@ func mappingMutants() []Mutant {
 					delete(t, "outputSchema")
 				}
 			})},
-		{Name: "output-schema-items-lost", Breaks: Clauses("mapping/output-schema"), Origin: Imagined,
-			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], func(s map[string]any) { delete(s, "items") }) })},
 		{Name: "input-type-missing", Breaks: Clauses("mapping/input-object"), Origin: Peer,
 			Middleware: onInput(func(s map[string]any) { delete(s, "type") })},
 		{Name: "input-schema-empty-without-parameters", Breaks: Clauses("mapping/input-object"), Origin: Peer,
@@ -155,8 +107,6 @@ func mappingMutants() []Mutant {
 					clear(s)
 				}
 			})},
-		{Name: "input-type-list", Breaks: Clauses("mapping/input-object"), Origin: Imagined,
-			Middleware: onInput(func(s map[string]any) { s["type"] = []any{"object", "null"} })},
 		{Name: "properties-list-when-empty", Breaks: Clauses("mapping/no-params-object", "mapping/input-object", "schema/input-valid"), Origin: Module,
 			Middleware: onInput(func(s map[string]any) {
 				if p, ok := s["properties"].(map[string]any); !ok || len(p) == 0 {
@@ -180,7 +130,6 @@ func mappingMutants() []Mutant {
 		{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("enum"))},
 		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
 		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), MayFail: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},
-		{Name: "pattern-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Middleware: onProperty(without("pattern"))},
 		{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Middleware: onProperty(without("default"))},
 		{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
 		{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete", "translate/text-formatted", "translate/file", "translate/custom-type"), Origin: Imagined,
@@ -189,19 +138,12 @@ func mappingMutants() []Mutant {
 					delete(p, "properties")
 				}
 			})},
-		{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Middleware: onNested(without("required"))},
 		{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference"), Origin: Imagined, Middleware: onNested(without("enum"))},
 		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list", "profile/array-items"), Origin: Imagined, Middleware: onProperty(without("items"))},
 		{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
 			Middleware: onProperty(func(p map[string]any) {
 				if p["type"] == "integer" && p["maximum"] != nil {
 					p["type"] = "number"
-				}
-			})},
-		{Name: "default-through-float64", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
-			Middleware: onProperty(func(p map[string]any) {
-				if v, ok := p["default"]; ok {
-					p["default"] = roundToFloat64(v)
 				}
 			})},
 		{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description", "translate/required-default"), Origin: Peer, Middleware: onProperty(without("description"))},

@@ -85,12 +85,6 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "rare-keywords-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a struct of known keywords drops the others",
 			Middleware: onProperty(without("contains", "dependencies", "additionalItems"))},
-		{Name: "tuples-as-lists", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "`items` is read as one schema",
-			Middleware: onProperty(func(p map[string]any) {
-				if items, ok := p["items"].([]any); ok && len(items) > 0 {
-					p["items"] = items[0]
-				}
-			})},
 		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
 			Middleware: onProperty(func(p map[string]any) {
 				switch d := p["default"].(type) {

@@ -17,14 +17,10 @@ func mcpMutants() []Mutant {
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{} })},
 		{Name: "mcp-agrees-to-any-version", MCP: true, Breaks: Clauses("mcp/initialize"), MayFail: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: onRPC("initialize", func(m *rpc) { m.Result()["protocolVersion"] = m.Params["protocolVersion"] })},
-		{Name: "mcp-nameless", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
-			Middleware: onRPCResult("initialize", func(r map[string]any) { delete(r, "serverInfo") })},
 		{Name: "mcp-prompts-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
 			Middleware: onRPC("prompts/list", func(m *rpc) { m.Succeed(map[string]any{"prompts": []any{}}) })},
 		{Name: "mcp-resources-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
 			Middleware: onRPC("resources/list", func(m *rpc) { m.Succeed(map[string]any{"resources": []any{}}) })},
-		{Name: "mcp-list-changed-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
-			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} })},
 		{Name: "mcp-answers-by-another-id", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Imagined,
 			Why:        "the client waits for the response until it times out",
 			Middleware: onRPC("", func(m *rpc) { m.Response["id"] = fmt.Sprint(m.Response["id"]) })},
@@ -41,12 +37,6 @@ func mcpMutants() []Mutant {
 			Middleware: onRPC("", func(m *rpc) {
 				if numberText(m.Response["id"]) == "0" {
 					m.Response["id"] = nil
-				}
-			})},
-		{Name: "mcp-ids-are-numbers", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
-			Middleware: onRPC("", func(m *rpc) {
-				if _, text := m.Response["id"].(string); text {
-					m.Response["id"] = 0
 				}
 			})},
 		{Name: "mcp-cursor-as-number", MCP: true, Breaks: Clauses("mcp/tools-list"), MayFail: Clauses("mcp/parity", "mcp/stateless-2026"), Origin: Imagined,
@@ -142,8 +132,6 @@ func mcpMutants() []Mutant {
 			Middleware: onToolError("failed", func(m *rpc) { m.Fail(-32603, "the tool failed") })},
 		{Name: "mcp-failure-as-success", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer,
 			Middleware: onToolError("failed", func(m *rpc) { delete(m.Result(), "isError") })},
-		{Name: "mcp-failure-mute", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Imagined,
-			Middleware: onToolError("failed", func(m *rpc) { m.Result()["content"] = []any{} })},
 		{Name: "mcp-structured-missing", MCP: true, Breaks: Clauses("mcp/structured-content", "mcp/parity", "mcp/empty-map"), Origin: Peer,
 			Middleware: onCallResult(func(r map[string]any) { delete(r, "structuredContent") })},
 		{Name: "mcp-structured-without-text", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer,
@@ -216,8 +204,6 @@ func mcpMutants() []Mutant {
 			})},
 		{Name: "mcp-ttl-missing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
 			Middleware: onRPCResult("tools/list", func(r map[string]any) { delete(r, "ttlMs") })},
-		{Name: "mcp-result-type-missing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onRPCResult("tools/list", func(r map[string]any) { delete(r, "resultType") })},
 		{Name: "mcp-discover-unknown", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPC("server/discover", func(m *rpc) { m.Fail(-32601, "no such method") })},
 		{Name: "mcp-method-header-unread", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
@@ -243,32 +229,14 @@ func mcpMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-client-capabilities-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onRPC("tools/list", func(m *rpc) {
-				if meta, ok := m.Params["_meta"].(map[string]any); ok && m.Code() == "-32602" && len(meta) == 1 {
-					m.Succeed(map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": []any{}})
-				}
-			})},
 		{Name: "mcp-unknown-method-200", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPC("no/such/method", func(m *rpc) { m.Status = http.StatusOK })},
-		{Name: "mcp-supported-untold", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onRPC("", func(m *rpc) {
-				if failure, ok := m.Response["error"].(map[string]any); ok && m.Code() == "-32022" {
-					delete(failure, "data")
-				}
-			})},
 		{Name: "mcp-chats-on-stdout", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
 			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w} }},
 		{Name: "mcp-stdio-answers-notifications", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
 			Stdout: func(w io.Writer) io.Writer {
 				return stdoutReplacer{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}
 			}},
-		{Name: "mcp-stdio-ids-as-text", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"id":2,`, `"id":"2",`} }},
-		{Name: "mcp-stdio-nameless", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"serverInfo":`, `"server":`} }},
-		{Name: "mcp-stdio-forgets-errors", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"error":`, `"result":`} }},
 		{Name: "mcp-description-null", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) { t["title"] = nil })},
 		{Name: "mcp-annotations-list", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Module,
@@ -293,16 +261,6 @@ func mcpMutants() []Mutant {
 				}
 				return event
 			})},
-		{Name: "mcp-listen-acknowledged-late", MCP: true, Breaks: Clauses("mcp/stateless-2026"), MayFail: Clauses("fresh/notify"), Origin: Imagined,
-			Middleware: onStream(func(event []byte) []byte {
-				if !bytes.Contains(event, []byte("subscriptions/acknowledged")) {
-					return event
-				}
-				hasty := "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"hello\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":4711}}}\n\n"
-				return append([]byte(hasty), event...)
-			})},
-		{Name: "mcp-listen-promises-nothing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onStream(replaceInEvent(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
 		{Name: "mcp-listen-subscription-unnamed", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Peer,
 			Why:        "a client with two subscriptions cannot assign the notification and drops it",
 			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},

@@ -23,13 +23,6 @@ func schemaMutants() []Mutant {
 			})},
 		{Name: "schema-negative-length", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) { s["minProperties"] = -1 })},
-		{Name: "schema-broken-pattern", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
-			Middleware: onInput(func(s map[string]any) { s["patternProperties"] = map[string]any{"^(x-": map[string]any{}} })},
-		{Name: "schema-other-dialect", Breaks: Clauses("schema/input-valid"), Origin: Imagined, Why: "declares 2020-12 and uses Draft 4",
-			Middleware: onInput(func(s map[string]any) {
-				s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-				s["$defs"] = map[string]any{"bounded": map[string]any{"minimum": 0, "exclusiveMinimum": true}}
-			})},
 		{Name: "schema-broken-on-page-two", Breaks: Clauses("schema/input-valid", "describe/equals-list"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				for _, t := range p.Tools {
@@ -53,10 +46,6 @@ func schemaMutants() []Mutant {
 		{Name: "schema-file-ref", Breaks: Clauses("schema/no-remote-ref"), Origin: Imagined,
 			Middleware: onOutput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"node": map[string]any{"$ref": "file:///var/www/html/schema/node.json"}}
-			})},
-		{Name: "schema-dangling-ref", Breaks: Clauses("schema/no-remote-ref"), Origin: Imagined,
-			Middleware: onInput(func(s map[string]any) {
-				s["definitions"] = map[string]any{"node": map[string]any{"$ref": "#/definitions/gone"}}
 			})},
 		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"menu": nest(40)} })},
@@ -168,24 +157,10 @@ func translateMutants() []Mutant {
 			Middleware: onParameter("type.numbers", "integer", without("minimum", "maximum"))},
 		{Name: "list-without-values", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
 			Middleware: onParameter("type.choices", "list_string", without("enum"))},
-		{Name: "long-text-as-short", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
-			Middleware: onParameter("type.texts", "string_long", func(s map[string]any) { s["maxLength"] = 255 })},
-		{Name: "uri-any-string", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
-			Middleware: onParameter("type.texts", "uri", without("format"))},
-		{Name: "several-values-as-one", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
-			Middleware: onParameter("type.multiple", "any_number", replaceWith(map[string]any{"type": "string"}))},
-		{Name: "more-values-than-the-field-takes", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
-			Middleware: onParameter("type.multiple", "up_to_three", without("maxItems"))},
 		{Name: "field-default-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
 			Middleware: onParameter("type.required_default", "status", without("default"))},
 		{Name: "field-default-false-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined, Why: "values that PHP considers empty are dropped",
 			Middleware: onParameter("type.numbers", "boolean", without("default"))},
-		{Name: "field-required-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
-			Middleware: onTool(func(t map[string]any) {
-				if input, ok := t["inputSchema"].(map[string]any); ok && t["name"] == "type.required_default" {
-					delete(input, "required")
-				}
-			})},
 		{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Types = nil }},
 		{Name: "unknown-type-refuses-all", Breaks: Clauses("translate/unknown-type"), Origin: Imagined,

@@ -2,12 +2,10 @@ package mutants
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,8 +28,6 @@ func sessionMutants() []Mutant {
 					r.Header.Set("Content-Type", "application/json")
 				}
 			})},
-		{Name: "session-calls-from-anywhere", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "Origin is not checked",
-			Middleware: onSessionCall(func(r *http.Request) { r.Header.Del("Origin") })},
 		{Name: "session-calls-from-a-sandbox", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "null is handled as no Origin",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if r.Header.Get("Origin") == "null" {
@@ -58,11 +54,8 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "the cache is keyed by the Authorization header only", Middleware: shareListBySession()},
 		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
-		{Name: "session-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "session ids are compared up to the length of the shorter one",
-			Middleware: acceptLongerSession()},
 		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
 		{Name: "first-cookie-is-the-session", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "a browser sends other cookies, too",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -82,17 +75,7 @@ func sessionMutants() []Mutant {
 					return c
 				}, password)
 			})},
-		{Name: "passwords-in-any-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the key of the cache is in lower case",
-			Middleware: rememberDescriptions(func(r *http.Request) string {
-				user, password, _ := r.BasicAuth()
-				return strings.ToLower(user + ":" + password)
-			})},
-		{Name: "tokens-in-any-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "headers are compared in lower case",
-			Middleware: rememberDescriptions(func(r *http.Request) string {
-				return strings.ToLower(strings.TrimPrefix(r.Header.Get("Authorization"), "Basic "))
-			})},
 		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
-		{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the status is right, but the tool ran", Middleware: refuseAfterRun},
 	}
 }
 
@@ -103,24 +86,6 @@ func onPassword(change func(string) string) middleware {
 			r.SetBasicAuth(user, change(password))
 		}
 		return false
-	})
-}
-
-// rememberDescriptions sends a refused caller the list that a caller with the same key got.
-func rememberDescriptions(key func(*http.Request) string) middleware {
-	lists := newMemory[[]byte]()
-	return onResponse(toList, func(x *exchange) {
-		if x.anonymous() || x.Method != http.MethodGet || x.Request.URL.RawQuery != "" {
-			return
-		}
-		known, seen := lists.get(key(x.Request))
-		switch {
-		case x.Status == http.StatusOK:
-			lists.put(key(x.Request), x.Body)
-		case seen && x.Status == http.StatusUnauthorized:
-			x.Status, x.Body = http.StatusOK, known
-			x.Header.Del("WWW-Authenticate")
-		}
 	})
 }
 
@@ -148,40 +113,6 @@ func onSessionCall(change func(r *http.Request)) middleware {
 	})
 }
 
-// refuseAfterRun runs a session's call from another origin, then refuses it.
-func refuseAfterRun(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !toInvoke(r) || !isSmall(r) || r.Header.Get("Origin") == "" || !strings.HasPrefix(r.Header.Get("Cookie"), "SESS") {
-			next.ServeHTTP(w, r)
-			return
-		}
-		body := readBody(r)
-		r.Header.Del("Origin")
-		r.Header.Set("Content-Type", "application/json")
-		x := record(next, r, body)
-		x.Refuse(http.StatusForbidden, "access_denied", "A call from another origin needs a token.")
-		x.writeTo(w)
-	})
-}
-
-// acceptLongerSession accepts a session cookie with more characters after those of a session that worked.
-func acceptLongerSession() middleware {
-	known := newMemory[string]()
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			cookie := r.Header.Get("Cookie")
-			if right, ok := known.get(cookie[:max(len(cookie)-1, 0)]); ok {
-				r.Header.Set("Cookie", right)
-			}
-			onResponse(allRequests, func(x *exchange) {
-				if cookie != "" && x.Status == http.StatusOK {
-					known.put(cookie, cookie)
-				}
-			})(next).ServeHTTP(w, r)
-		})
-	}
-}
-
 // runOnceAllowedBySession runs what a session was once allowed to run as the service account.
 func runOnceAllowedBySession(site *siteClient) middleware {
 	allowed := newSet()
@@ -195,21 +126,6 @@ func runOnceAllowedBySession(site *siteClient) middleware {
 				site.run(x, basicAuth("service"))
 			}
 		}
-	})
-}
-
-// shareListBySession gives every session the first list that any session received.
-func shareListBySession() middleware {
-	known := newMemory[[]byte]()
-	return onResponse(toList, func(x *exchange) {
-		if x.Status != http.StatusOK || x.Request.Header.Get("Authorization") != "" || x.Request.Header.Get("Cookie") == "" {
-			return
-		}
-		if body, ok := known.get(x.Request.URL.RawQuery); ok {
-			x.Body = body
-			return
-		}
-		known.put(x.Request.URL.RawQuery, x.Body)
 	})
 }
 
@@ -236,8 +152,6 @@ func keepCallerDuringDiscovery() middleware {
 // mcpCallerMutants mix MCP callers up, or break notifications and stdio.
 func mcpCallerMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-ping-unknown", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "a client that sends a ping considers the server dead",
-			Middleware: onRPC("ping", func(m *rpc) { m.Fail(-32601, "Method not found") })},
 		{Name: "mcp-empty-id-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Response["id"] == "" {
@@ -257,13 +171,6 @@ func mcpCallerMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-outsiders-list", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Why: "the discovery permission is checked on the three endpoints only",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) && caller(r) == "outsider" {
-					r.Header.Set("Authorization", basicAuth("agent"))
-				}
-				return false
-			})},
 		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Authorization") != "" {
@@ -277,8 +184,6 @@ func mcpCallerMutants() []Mutant {
 					t["description"] = text[:min(len(text), 20)]
 				}
 			})},
-		{Name: "mcp-all-read-only", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined, Why: "clients run tools marked as harmless without asking the user",
-			Middleware: onMCPTool(func(t tool) { t["annotations"] = map[string]any{"readOnlyHint": true} })},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
@@ -299,22 +204,8 @@ func mcpCallerMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-origin-by-its-beginning-with-scheme", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined,
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				host, _, _ := strings.Cut(r.Host, ":")
-				if toMCP(r) && strings.HasPrefix(r.Header.Get("Origin"), "http://"+host) {
-					r.Header.Del("Origin")
-				}
-				return false
-			})},
 		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
 			Middleware: skipOriginCheck(http.MethodGet)},
-		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "a page on another site ends the sessions of its visitors",
-			Middleware: skipOriginCheck(http.MethodDelete)},
-		{Name: "mcp-origin-unread-on-initialize", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "the origin is checked where a session is, so a page can open sessions",
-			Middleware: skipOriginCheckOf("initialize", "server/discover")},
-		{Name: "mcp-origin-unread-on-calls", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "only lists are guarded, so a page can run tools",
-			Middleware: skipOriginCheckOf("tools/call")},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
@@ -339,7 +230,6 @@ func mcpCallerMutants() []Mutant {
 				http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
 				return true
 			})},
-		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "refusals of the site are handled like any other failure", Middleware: denialAsResult()},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Origin") == "null" {
@@ -354,14 +244,8 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
 			Middleware: actAsSessionOwner(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
-		{Name: "mcp-result-type-missing-on-calls", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onRPCResult("tools/call", func(result map[string]any) { delete(result, "resultType") })},
 		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
 			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
-		{Name: "mcp-stdio-failures-as-results", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"isError":true`, `"isError":false`} }},
-		{Name: "mcp-stdio-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"code":-32602`, `"code":-32603`} }},
 	}
 }
 
@@ -372,34 +256,6 @@ func skipOriginCheck(method string) middleware {
 			r.Header.Del("Origin")
 		}
 		return false
-	})
-}
-
-// skipOriginCheckOf takes Origin from requests with these JSON-RPC methods.
-func skipOriginCheckOf(methods ...string) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-			return false
-		}
-		body := readBody(r)
-		if method, _ := decode(body)["method"].(string); slices.Contains(methods, method) {
-			r.Header.Del("Origin")
-		}
-		setBody(r, body)
-		return false
-	})
-}
-
-// denialAsResult converts the error for a tool that the caller could run before to a result.
-func denialAsResult() middleware {
-	ran := newMemory[bool]()
-	return onRPC("tools/call", func(m *rpc) {
-		key := caller(m.Request) + "\x00" + fmt.Sprint(m.Params["name"])
-		if m.Result() != nil {
-			ran.put(key, true)
-		} else if before, _ := ran.get(key); before && m.Code() == "-32602" {
-			m.Succeed(map[string]any{"isError": true, "resultType": "complete", "content": []any{map[string]any{"type": "text", "text": "Access denied"}}})
-		}
 	})
 }
 

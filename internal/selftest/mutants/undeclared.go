@@ -45,12 +45,6 @@ func mcpResultMutants() []Mutant {
 			Middleware: refuseWhere(http.StatusUnsupportedMediaType, "unsupported_media_type", func(r *http.Request) bool {
 				return toMCP(r) && strings.Contains(r.Header.Get("Content-Type"), ";")
 			})},
-		{Name: "mcp-opens-by-number", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "the response to initialize is made with a fixed id",
-			Middleware: onRPC("initialize", func(m *rpc) {
-				if _, text := m.Response["id"].(string); text {
-					m.Response["id"] = 1
-				}
-			})},
 		{Name: "mcp-meta-refused", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "clients that show progress send a progressToken with each call, and the params are read strictly",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
@@ -66,8 +60,6 @@ func mcpResultMutants() []Mutant {
 				x.writeTo(w)
 				return true
 			})},
-		{Name: "mcp-ended-sessions-call", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "only tools/list looks whether the session is there", Middleware: reopenForCalls},
-		{Name: "mcp-cancelled-ends-the-session", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Imagined, Why: "the cancellation of a request that is not there is an exception", Middleware: endOnCancelled()},
 		{Name: "mcp-closed-schemas-unenforced", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onMCPTool(closeInput)},
 		{Name: "mcp-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the result is passed on as it is",
@@ -258,47 +250,5 @@ func onTraceparent(other string) transport {
 			r.Header.Set("Traceparent", traceOf.ReplaceAllString(parent, other))
 		}
 		return next.RoundTrip(r)
-	})
-}
-
-// reopenForCalls opens a session in place of one that is not there, for every request but tools/list.
-func reopenForCalls(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !toMCP(r) || r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") == "" || !isSmall(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		body := readBody(r)
-		x := record(next, r, body)
-		if x.Status == http.StatusNotFound && decode(body)["method"] != "tools/list" {
-			opening := r.Clone(r.Context())
-			opening.Header.Del("Mcp-Session-Id")
-			opened := record(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
-				"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
-			r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
-			x = record(next, r, body)
-		}
-		x.writeTo(w)
-	})
-}
-
-// endOnCancelled forgets the session of a client that cancels a request.
-func endOnCancelled() middleware {
-	ended := newSet()
-	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		id := r.Header.Get("Mcp-Session-Id")
-		if !toMCP(r) || id == "" || r.Method != http.MethodPost || !isSmall(r) {
-			return false
-		}
-		if gone, _ := ended.get(id); gone {
-			w.WriteHeader(http.StatusNotFound)
-			return true
-		}
-		body := readBody(r)
-		setBody(r, body)
-		if decode(body)["method"] == "notifications/cancelled" {
-			ended.add(id)
-		}
-		return false
 	})
 }
