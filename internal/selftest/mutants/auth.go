@@ -75,6 +75,8 @@ func authMutants() []Mutant {
 			Middleware: onMetadata(toMetadata, func(x *exchange, document map[string]any) { document["resource"] = "http://" + x.Request.Host })},
 		{Name: "auth-metadata-without-servers", Breaks: Clauses("auth/metadata"), Origin: Peer,
 			Middleware: onMetadata(toMetadata, func(_ *exchange, document map[string]any) { document["authorization_servers"] = []any{} })},
+		{Name: "auth-metadata-as-text", Breaks: Clauses("auth/metadata"), Origin: Imagined,
+			Middleware: onMetadata(toMetadata, func(x *exchange, _ map[string]any) { x.Header.Set("Content-Type", "text/plain") })},
 		{Name: "auth-metadata-at-the-root-alone", Breaks: Clauses("auth/metadata"), MayFail: Clauses("auth/challenge-metadata"), Origin: Peer, Why: "the path of the endpoint is forgotten",
 			Middleware: onResponse(toPathMetadata, func(x *exchange) { x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.") })},
 		{Name: "auth-root-names-the-host", Breaks: Clauses("auth/metadata-root"), Origin: Peer,

@@ -55,6 +55,7 @@ func errorMutants() []Mutant {
 		})},
 		{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
 		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
+		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
 		{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
 		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
 			if len(x.violations()) > 0 {

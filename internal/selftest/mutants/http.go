@@ -27,6 +27,10 @@ func httpMutants() []Mutant {
 		{Name: "head-204", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Status = http.StatusNoContent })},
 		{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, cacheable)},
 		{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, cacheable)},
+		{Name: "list-cacheable-for-cdns", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a CDN obeys this header in place of Cache-Control", Middleware: onResponse(toList, func(x *exchange) {
+			x.Header.Set("CDN-Cache-Control", "max-age=600")
+			x.Header.Del("Vary")
+		})},
 		{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Middleware: onResponse(toToolViews, func(x *exchange) {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
@@ -42,6 +46,10 @@ func httpMutants() []Mutant {
 			if x.Request.Header.Get("Accept") == "" && x.Status == http.StatusOK {
 				x.page(http.StatusOK, "Tools")
 			}
+		})},
+		{Name: "never-gzips", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			r.Header.Del("Accept-Encoding")
+			return false
 		})},
 		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

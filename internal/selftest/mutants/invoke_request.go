@@ -75,6 +75,11 @@ func invokeRequestMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", fmt.Sprint(call["name"])))
 			}
 		})},
+		{Name: "name-list-of-one-runs", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onBody(onCallObject(func(call map[string]any) {
+			if list, ok := call["name"].([]any); ok && len(list) == 1 {
+				call["name"] = list[0]
+			}
+		}))},
 		{Name: "arguments-absent-runs", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Middleware: onBody(onCallObject(func(call map[string]any) {
 			if _, ok := call["arguments"]; !ok && call["name"] != nil {
 				call["arguments"] = map[string]any{}

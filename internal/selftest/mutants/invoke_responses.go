@@ -32,6 +32,7 @@ func invokeErrorMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "surrogates not allowed")
 			}
 		})},
+		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke looks the tool up on the site, not in the catalog",

@@ -161,6 +161,12 @@ func translateMutants() []Mutant {
 			Middleware: onParameter("type.required_default", "status", without("default"))},
 		{Name: "field-default-false-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined, Why: "values that PHP considers empty are dropped",
 			Middleware: onParameter("type.numbers", "boolean", without("default"))},
+		{Name: "field-required-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
+			Middleware: onTool(func(t map[string]any) {
+				if input, ok := t["inputSchema"].(map[string]any); ok && t["name"] == "type.required_default" {
+					delete(input, "required")
+				}
+			})},
 		{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Types = nil }},
 		{Name: "unknown-type-refuses-all", Breaks: Clauses("translate/unknown-type"), Origin: Imagined,

@@ -64,6 +64,14 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
+		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) && resp.StatusCode == http.StatusInternalServerError && strings.Contains(peek(resp), `"result"`) {
+					resp.StatusCode = http.StatusOK
+				}
+				return resp, err
+			})},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
 		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
