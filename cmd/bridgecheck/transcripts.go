@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/sitecompare"
 )
 
 // verifyFlags are the flags of mock verify.
 type verifyFlags struct {
-	transcript.VerifyOptions
+	compare.VerifyOptions
 	site, credentials string
 	generate          int
 	seed              uint64
@@ -63,6 +63,22 @@ type comparisonReport interface {
 	Write(io.Writer) error
 }
 
+// progressEvery is the time between two lines on how far a comparison is: a Drupal may take a second for each request.
+const progressEvery = 5 * time.Second
+
+// comparisonProgress prints how far a comparison is.
+func comparisonProgress(out io.Writer) func(done, all, differences int) {
+	began := time.Now()
+	last := began
+	return func(done, all, differences int) {
+		if now := time.Now(); now.Sub(last) >= progressEvery {
+			last = now
+			left := (now.Sub(began) / time.Duration(done) * time.Duration(all-done)).Round(time.Second)
+			fmt.Fprintf(out, "%d of %d requests compared, %d differences so far, about %s to go\n", done, all, differences, left)
+		}
+	}
+}
+
 func (f *verifyFlags) verify(cmd *cobra.Command) error {
 	generated := cmd.Flags().Changed("generate")
 	needed, site := []string{"transcripts"}, f.site
@@ -88,13 +104,15 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	f.Progress = comparisonProgress(cmd.ErrOrStderr())
 	var report comparisonReport
 	if generated {
-		report, err = sitecompare.Run(cmd.Context(), sitecompare.Options{Site: f.Site, URL: f.URL, Credentials: f.Credentials, Requests: f.generate, Seed: f.seed, JSONRPC: f.JSONRPC})
+		report, err = compare.Generate(cmd.Context(), compare.GenerateOptions{Site: f.Site, URL: f.URL, Credentials: f.Credentials,
+			Requests: f.generate, Seed: f.seed, JSONRPC: f.JSONRPC, Progress: f.Progress})
 	} else {
-		report, err = transcript.Verify(cmd.Context(), f.VerifyOptions)
+		report, err = compare.Verify(cmd.Context(), f.VerifyOptions)
 	}
-	var unreachable *sitecompare.UnreachableError
+	var unreachable *compare.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
 		return &suites.UnreachableError{URL: unreachable.URL, Reason: unreachable.Reason}
@@ -114,7 +132,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 
 func newMockRecord() *cobra.Command {
 	var (
-		o           transcript.RecordOptions
+		o           compare.RecordOptions
 		credentials string
 	)
 	cmd := &cobra.Command{
@@ -131,7 +149,7 @@ func newMockRecord() *cobra.Command {
 			}
 			recorded := 0
 			o.Progress = func(done, _ int, _ string) { recorded = done }
-			if err := transcript.MakeRecordings(cmd.Context(), o); err != nil {
+			if err := compare.MakeRecordings(cmd.Context(), o); err != nil {
 				return usageError(err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d responses recorded in %s\n", recorded, o.Out)
@@ -151,11 +169,11 @@ func addCredentials(cmd *cobra.Command, file *string) {
 		"default the environment: BRIDGECHECK_PASSWORD_ACCOUNT, BRIDGECHECK_TOKEN_ACCOUNT")
 }
 
-func openCredentials(file string) (transcript.CredentialsOf, error) {
+func openCredentials(file string) (compare.CredentialsOf, error) {
 	if file == "" {
-		return transcript.EnvironmentCredentials(os.LookupEnv), nil
+		return compare.EnvironmentCredentials(os.LookupEnv), nil
 	}
-	credentials, err := transcript.FileCredentials(file)
+	credentials, err := compare.FileCredentials(file)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -1,11 +1,11 @@
-package transcript_test
+package compare_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
 
 // recordings is where the recordings of the real site lie beside the checkout; the test is skipped where they do not.
@@ -19,7 +19,7 @@ func recordings(t *testing.T) string {
 }
 
 func TestMockAgreesWithTheRealSite(t *testing.T) {
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{
 		Transcripts: recordings(t),
 		Areas:       []string{"jsonrpc_post", "jsonrpc_methods", "jsonrpc_get", "jsonrpc_verbs", "login"},
 	})
@@ -49,7 +49,7 @@ var notMocked = map[string]string{
 }
 
 func TestModuleVersionsAgreeWithTheRealModule(t *testing.T) {
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: recordings(t), Areas: []string{
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: recordings(t), Areas: []string{
 		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
 		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}})
 	if err != nil {

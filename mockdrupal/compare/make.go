@@ -1,4 +1,4 @@
-package transcript
+package compare
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -151,55 +150,4 @@ func (v volatile) redact(r Record, a Received) []byte {
 		}
 	}
 	return body
-}
-
-// EnvironmentCredentials takes passwords from BRIDGECHECK_PASSWORD_ACCOUNT and bearer tokens from
-// BRIDGECHECK_TOKEN_ACCOUNT, the account's name in upper case with _ for all but letters and digits.
-func EnvironmentCredentials(lookup func(string) (string, bool)) CredentialsOf {
-	return func(account string) (Credentials, bool) {
-		name := strings.Map(func(r rune) rune {
-			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToUpper(account))
-		password, hasPassword := lookup("BRIDGECHECK_PASSWORD_" + name)
-		token, hasToken := lookup("BRIDGECHECK_TOKEN_" + name)
-		c := Credentials{Password: password}
-		if hasToken {
-			c.Tokens = map[string]string{"": token}
-		}
-		return c, hasPassword || hasToken
-	}
-}
-
-// FileCredentials reads credentials from a JSON file: {"ACCOUNT": {"password": "…", "tokens": {"NAME": "…"}}}, where the
-// empty name stands for bearer alone.
-func FileCredentials(file string) (CredentialsOf, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the credentials: %w", withoutPath(err))
-	}
-	var accounts map[string]struct {
-		Password string            `json:"password"`
-		Tokens   map[string]string `json:"tokens"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&accounts); err != nil {
-		return nil, fmt.Errorf("reading the credentials in %s, up to byte %d: %w", file, dec.InputOffset(), err)
-	}
-	return func(account string) (Credentials, bool) {
-		a, ok := accounts[account]
-		return Credentials{Password: a.Password, Tokens: a.Tokens}, ok
-	}, nil
-}
-
-// withoutPath keeps an error from naming its file twice.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return fmt.Errorf("%s: %w", p.Path, p.Err)
-	}
-	return err
 }
