@@ -38,6 +38,9 @@ site file to the site at --url and to the mock of that site file, compares the r
 byte, and shrinks each difference to the smallest request that shows it. The site must offer what
 the site file says: see fixtures export --drupal-module. Its methods run.
 
+All headers are compared but those that the report names. What differs between versions of Drupal
+core is expected as the site's version has it.
+
 The exit code is 1 when something differs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.verify(cmd) },
@@ -50,6 +53,7 @@ The exit code is 1 when something differs.`,
 	flags.IntVar(&f.generate, "generate", 0, "send this `number` of generated requests to the site and to the mock")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the generated requests depend on")
 	flags.IntVar(&f.JSONRPC, "jsonrpc", 0, "`line` of the jsonrpc module that the mock is: 2, the default for recordings, or 3, that with --generate")
+	flags.StringVar(&f.Drupal, "drupal", "", "`version` of the site's Drupal core, as mock --drupal has it; default the one that the site shows")
 	addCredentials(cmd, &f.credentials)
 	addJSON(cmd, &f.asJSON)
 	cmd.MarkFlagsMutuallyExclusive("generate", "transcripts")
@@ -108,7 +112,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 	var report comparisonReport
 	if generated {
 		report, err = compare.Generate(cmd.Context(), compare.GenerateOptions{Site: f.Site, URL: f.URL, Credentials: f.Credentials,
-			Requests: f.generate, Seed: f.seed, JSONRPC: f.JSONRPC, Progress: f.Progress})
+			Requests: f.generate, Seed: f.seed, Drupal: f.Drupal, JSONRPC: f.JSONRPC, Progress: f.Progress})
 	} else {
 		report, err = compare.Verify(cmd.Context(), f.VerifyOptions)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -25,6 +27,7 @@ type client struct {
 	base        string // scheme://host, with the path of a site below one
 	host        string
 	credentials CredentialsOf
+	core        *mockdrupal.Core // the version of the site, where records are of another one; nil: they are not
 	volatile    volatile
 	http        *http.Client
 	cookies     map[string]string
@@ -50,6 +53,33 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // Password is what a record's body holds in place of the account's password: it is put in when the request is sent, and
 // never stored.
 const Password = "{{password}}"
+
+// compare finds where a response of the site differs from a record's.
+func (c *client) compare(r Record, a Received) []Difference {
+	return (&comparison{record: r, volatile: c.volatile, base: c.base, core: c.core}).run(a)
+}
+
+// coreOf finds the version of Drupal core at a URL by a page that every site has. A version that is given is not doubted.
+func coreOf(ctx context.Context, address, given string) (*mockdrupal.Core, error) {
+	if given != "" {
+		core, err := mockdrupal.CoreOf(given)
+		return &core, err
+	}
+	c, err := newClient(address, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	page, err := c.do(ctx, Record{As: fixtures.Anonymous, Request: Request{Method: http.MethodGet, Path: "/user/login"}})
+	if err != nil {
+		return nil, err
+	}
+	core, ok := mockdrupal.DetectCore(page.Header)
+	if !ok { // behind a proxy that removes headers, or of a version that is not known: as recorded
+		core, err = mockdrupal.CoreOf("")
+	}
+	return &core, err
+}
 
 // UnreachableError means that a site accepts no connection.
 type UnreachableError struct {
@@ -127,10 +157,8 @@ func (c *client) sign(ctx context.Context, req *http.Request, r Record) error {
 	if !known {
 		who.Password = r.As + "-pass" // an account that does not exist has no right password
 	}
-	for _, p := range c.volatile.Passwords {
-		if strings.Contains(r.About, p.About) {
-			who.Password = p.Password
-		}
+	if wrong, ok := c.volatile.password(r); ok {
+		who.Password = wrong
 	}
 	switch scheme {
 	case "basic":

@@ -51,20 +51,25 @@ func SiteCredentials(site *fixtures.Site) CredentialsOf {
 // BRIDGECHECK_TOKEN_ACCOUNT, the account's name in upper case with _ for all but letters and digits.
 func EnvironmentCredentials(lookup func(string) (string, bool)) CredentialsOf {
 	return func(account string) (Credentials, bool) {
-		name := strings.Map(func(r rune) rune {
-			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToUpper(account))
-		password, hasPassword := lookup("BRIDGECHECK_PASSWORD_" + name)
-		token, hasToken := lookup("BRIDGECHECK_TOKEN_" + name)
+		password, hasPassword := lookup(passwordVariable(account))
+		token, hasToken := lookup("BRIDGECHECK_TOKEN_" + variableName(account))
 		c := Credentials{Password: password}
 		if hasToken {
 			c.Tokens = map[string]string{"": token}
 		}
 		return c, hasPassword || hasToken
 	}
+}
+
+func passwordVariable(account string) string { return "BRIDGECHECK_PASSWORD_" + variableName(account) }
+
+func variableName(account string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(account))
 }
 
 // FileCredentials reads credentials from a JSON file: {"ACCOUNT": {"password": "…", "tokens": {"NAME": "…"}}}, where the

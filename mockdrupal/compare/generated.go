@@ -85,6 +85,7 @@ type GenerateOptions struct {
 	Credentials CredentialsOf  // nil: those of Site
 	Requests    int            // how many to generate
 	Seed        uint64
+	Drupal      string                           // the version of the site's Drupal core; "": the one that it shows
 	JSONRPC     int                              // the line of the site's jsonrpc module; 0: 3
 	Max         int                              // differences to find before it ends; 0: 20
 	Progress    func(done, all, differences int) // called after every request; nil: nobody is told
@@ -93,6 +94,7 @@ type GenerateOptions struct {
 // GeneratedReport is what a comparison by generated requests found.
 type GeneratedReport struct {
 	Seed        uint64                `json:"seed"`
+	Drupal      string                `json:"drupal"`   // the version that the site is compared as
 	Requests    int                   `json:"requests"` // generated and sent
 	Closed      int                   `json:"closed"`   // to which both closed the connection without a response
 	Left        []string              `json:"left_out"` // methods that are not called, and why
@@ -127,7 +129,7 @@ func (r *GeneratedReport) Write(w io.Writer) error {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "DIFFERS %s\n  %s\n  mock: %s\n  site: %s\n", d.Request, d.Where, d.Mock, d.Site)
 	}
-	writeLeftOut(&b)
+	writeLeftOut(&b, r.Drupal)
 	if r.Stopped {
 		fmt.Fprintf(&b, "stopped at %d differences\n", len(r.Differences))
 	}
@@ -148,7 +150,11 @@ func Generate(ctx context.Context, o GenerateOptions) (*GeneratedReport, error) 
 	if o.Requests < 1 {
 		return nil, fmt.Errorf("%d requests compare nothing; give 1 or more", o.Requests)
 	}
-	d, err := mockdrupal.New(o.Site, mockdrupal.Options{JSONRPC: o.JSONRPC})
+	core, err := coreOf(ctx, o.URL, o.Drupal)
+	if err != nil {
+		return nil, err
+	}
+	d, err := mockdrupal.New(o.Site, mockdrupal.Options{JSONRPC: o.JSONRPC, Drupal: core.Version})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +180,7 @@ func Generate(ctx context.Context, o GenerateOptions) (*GeneratedReport, error) 
 	}
 	g := newGenerator(o.Site, newDice(o.Seed))
 	p := &pair{mock: mock, site: site, refuses: refusedAccounts(o.Site), seen: map[string]bool{},
-		report: &GeneratedReport{Seed: o.Seed, Left: g.left, Differences: []GeneratedDifference{}}}
+		report: &GeneratedReport{Seed: o.Seed, Drupal: core.Version, Left: g.left, Differences: []GeneratedDifference{}}}
 	if err := p.recognise(ctx, g.callers); err != nil {
 		return nil, err
 	}
@@ -259,7 +265,7 @@ func (p *pair) differ(ctx context.Context, g Generated) (found *GeneratedDiffere
 	if err != nil {
 		return nil, false, err
 	}
-	differences := p.site.volatile.compare(r, response, p.site.base)
+	differences := p.site.compare(r, response)
 	if len(differences) == 0 {
 		return nil, response.Status == 0, nil
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
 func builtin(t *testing.T, name string) *fixtures.Site {
@@ -170,6 +172,40 @@ func TestBothClose(t *testing.T) {
 	}
 	if d := Compare(Record{Response: Response{Status: 400}}, Received{}, ""); len(d) != 1 || d[0].Where != "status" || d[0].Got != "no response" {
 		t.Error(d)
+	}
+}
+
+// The default site has no parameter that PHP's validator refuses whatever its value.
+func TestTheDefaultSiteTakesWhatItsSchemasAllow(t *testing.T) {
+	site := builtin(t, "default")
+	g := newGenerator(site, newDice(1))
+	for _, m := range g.methods {
+		if m.maker == nil {
+			continue
+		}
+		for _, p := range m.Params {
+			schema, err := php.Decode(p.Resolved())
+			if err != nil || p.Drupal != nil || m.Unchecked {
+				continue
+			}
+			taken, drawn := 0, 0
+			for range 20 {
+				value, _ := m.maker.Drawn()
+				arguments, _ := value.(map[string]any)
+				v, has := arguments[p.Name]
+				doc, err := php.Decode([]byte(encode(v)))
+				if !has || err != nil {
+					continue
+				}
+				drawn++
+				if errs, thrown := phpschema.Validate(doc, schema); errs == nil && thrown == nil {
+					taken++
+				}
+			}
+			if drawn > 0 && taken == 0 {
+				t.Errorf("the parameter %s of %s refuses all of %d values that its schema allows", p.Name, m.ID, drawn)
+			}
+		}
 	}
 }
 

@@ -45,6 +45,9 @@ func MakeRecordings(ctx context.Context, o RecordOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mustKnow(cases); err != nil {
+		return err
+	}
 	defer c.close()
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return fmt.Errorf("creating the directory for the recordings: %w", err)
@@ -78,6 +81,25 @@ func MakeRecordings(ctx context.Context, o RecordOptions) error {
 		}
 	}
 	return write()
+}
+
+// mustKnow fails where the cases need credentials that are not given: the site would refuse them, and the refusal be recorded.
+func (c *client) mustKnow(cases []Record) error {
+	var unknown []string
+	for _, r := range cases {
+		scheme, _, _ := strings.Cut(r.Auth, ":")
+		_, isWrong := c.volatile.password(r)
+		if who, known := c.credentials(r.As); scheme != "none" && scheme != "" && !isWrong && (!known || scheme != "bearer" && who.Password == "") {
+			if !slices.Contains(unknown, r.As) {
+				unknown = append(unknown, r.As)
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no password is given for the account %s: set %s, or give a file of credentials; of an account that the site does not have, any",
+		strings.Join(unknown, ", "), passwordVariable(unknown[0]))
 }
 
 // loadCases reads a file of cases.

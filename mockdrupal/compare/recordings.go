@@ -22,7 +22,10 @@ type VerifyOptions struct {
 	URL         string                           // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf                    // nil: those of Site
 	Progress    func(done, all, differences int) // called after every record; nil: nobody is told
-	JSONRPC     int                              // the line of the jsonrpc module that the mock is; 0: 2, which was recorded
+
+	core    *mockdrupal.Core // that of the site at URL
+	Drupal  string           // the version of Drupal core at URL; "": the one that it shows. The mock is as the recordings
+	JSONRPC int              // the line of the jsonrpc module that the mock is; 0: 2, which was recorded
 }
 
 // Report is what a comparison found.
@@ -30,6 +33,7 @@ type Report struct {
 	Summary     Summary      `json:"summary"`
 	Areas       []AreaReport `json:"areas"`
 	Differences []Difference `json:"differences"`
+	Drupal      string       `json:"drupal,omitempty"` // the version of the site at a URL
 
 	all int // records to compare
 }
@@ -69,14 +73,17 @@ func (r *Report) Write(w io.Writer) error {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "DIFFERS %s\n", d)
 	}
-	writeLeftOut(&b)
+	writeLeftOut(&b, r.Drupal)
 	fmt.Fprintf(&b, "%d of %d records agree\n", r.Summary.Agree, r.Summary.Records)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // writeLeftOut names the headers that are not compared.
-func writeLeftOut(b *strings.Builder) {
+func writeLeftOut(b *strings.Builder, drupal string) {
+	if drupal != "" {
+		fmt.Fprintf(b, "compared as Drupal %s\n", drupal)
+	}
 	for _, l := range HeadersLeftOut() {
 		fmt.Fprintf(b, "not compared: %s (%s)\n", strings.Join(l.Headers, ", "), l.Why)
 	}
@@ -106,6 +113,12 @@ func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
 		return nil, fmt.Errorf("verifying: %w", err)
 	}
 	report := &Report{Areas: []AreaReport{}, Differences: []Difference{}}
+	if o.URL != "" {
+		if o.core, err = coreOf(ctx, o.URL, o.Drupal); err != nil {
+			return nil, err
+		}
+		report.Drupal = o.core.Version
+	}
 	for _, area := range areas {
 		report.all += len(area.Records)
 	}
@@ -139,6 +152,9 @@ type target struct {
 func (o VerifyOptions) open(v variant, add string, quirks ...string) (*target, error) {
 	if o.URL != "" {
 		c, err := newClient(o.URL, o.Credentials)
+		if err == nil {
+			c.core = o.core
+		}
 		return &target{client: c}, err
 	}
 	site, err := v.site(o.Site, add)
@@ -185,7 +201,7 @@ func (t *target) compare(ctx context.Context, r Record) ([]Difference, error) {
 	if r.Response.Status == 0 {
 		return nil, nil // no response was recorded
 	}
-	return t.client.volatile.compare(r, response, t.client.base), nil
+	return t.client.compare(r, response), nil
 }
 
 // area compares one area. A record whose site had other modules than the one before gets a mock of its own.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -71,6 +72,16 @@ func loadVolatile() volatile {
 	return v
 }
 
+// password returns the wrong password of a record that is about one.
+func (v volatile) password(r Record) (wrong string, ok bool) {
+	for _, p := range v.Passwords {
+		if strings.Contains(r.About, p.About) {
+			return p.Password, true
+		}
+	}
+	return "", false
+}
+
 // shapes returns the members of the response's body that are compared by shape.
 func (v volatile) shapes(r Record) []string {
 	text, _ := url.QueryUnescape(r.Request.Path)
@@ -97,7 +108,11 @@ func Compare(r Record, a Received, base string) []Difference {
 func HeadersLeftOut() []LeftOut { return loadVolatile().LeftOut }
 
 func (v volatile) compare(r Record, a Received, base string) []Difference {
-	c := comparison{record: r, volatile: v, base: base}
+	return (&comparison{record: r, volatile: v, base: base}).run(a)
+}
+
+func (c *comparison) run(a Received) []Difference {
+	r := c.record
 	if a.Status != r.Response.Status {
 		var body string
 		if r.Response.Body != nil {
@@ -115,6 +130,7 @@ type comparison struct {
 	record   Record
 	volatile volatile
 	base     string
+	core     *mockdrupal.Core // the version of Drupal under comparison; nil: the recorded one
 	found    []Difference
 }
 
@@ -141,15 +157,20 @@ func shorten(s string) string {
 
 func (c *comparison) headers(got http.Header) {
 	names := slices.Collect(maps.Keys(got))
-	for name := range c.record.Response.Headers {
+	recorded := http.Header{}
+	for name, value := range c.record.Response.Headers {
+		recorded.Set(name, value)
 		names = append(names, http.CanonicalHeaderKey(name))
+	}
+	if c.core != nil {
+		c.core.Rewrite(recorded)
 	}
 	slices.Sort(names)
 	for _, key := range slices.Compact(names) {
 		if slices.ContainsFunc(c.volatile.LeftOut, func(l LeftOut) bool { return contains(l.Headers, key) }) {
 			continue
 		}
-		want, have := c.relocate(c.record.Response.header(key)), strings.Join(got[key], ", ")
+		want, have := c.relocate(recorded.Get(key)), strings.Join(got[key], ", ")
 		if contains(c.volatile.HeadersByPresence, key) {
 			want, have = strconv.FormatBool(want != ""), strconv.FormatBool(have != "")
 		}
