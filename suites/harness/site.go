@@ -202,7 +202,9 @@ func (d *Drupal) Session(who Identity) string {
 // LetResultsBreakOutput makes the site send results that break the output of their method, until the check ends. A Drupal refuses
 // them itself where one call is sent alone, so that the check is not testable before one.
 func (d *Drupal) LetResultsBreakOutput() {
-	site, can := d.Mock.(interface{ SetQuirk(name string, on bool) error })
+	site, can := d.Mock.(interface {
+		SetQuirk(name string, on bool) error
+	})
 	if !can {
 		NotTestable("the site refuses results that break the output of their method")
 	}

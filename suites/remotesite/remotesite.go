@@ -94,7 +94,9 @@ func (*Site) OpenSession(string) (cookie string) {
 func (*Site) EndSessions(string) {}
 
 // SetQuirk switches a peculiarity of the site on or off. It fails where the site has none to switch, as a Drupal.
-func (s *Site) SetQuirk(name string, on bool) error { return s.client.SetQuirk(context.Background(), name, on) }
+func (s *Site) SetQuirk(name string, on bool) error {
+	return s.client.SetQuirk(context.Background(), name, on)
+}
 
 // Restore puts the site back as it was found.
 func (s *Site) Restore(ctx context.Context) error {
