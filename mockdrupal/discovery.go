@@ -160,7 +160,7 @@ func (m *method) parameterList() *php.Array {
 				attributes.Set(php.KeyOf(name), v)
 			}
 		}
-		if p.Factory == "" {
+		if p.Factory == "" || p.Schema != nil {
 			set("schema", p.schema)
 		}
 		set("description", p.Description)

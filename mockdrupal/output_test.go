@@ -86,6 +86,23 @@ func TestSchemasThatThrow(t *testing.T) {
 	}
 }
 
+// A parameter may have a schema and a factory: the one validates, the other converts.
+func TestSchemaAndFactory(t *testing.T) {
+	site := smallSite()
+	site.Content = fixtures.Content{"node": {fixtures.Raw(`{"id":"1","label":"First","uuid":"u"}`)}}
+	site.Methods = append(site.Methods, fixtures.Method{ID: "test.load", Usage: "Loads", Behaviour: fixtures.Behaviour{Kind: fixtures.Entity, By: "entity"},
+		Params: []fixtures.Param{{Name: "entity", Factory: "entity", Schema: fixtures.Raw(`{"type":"object","required":["uuid"]}`)}}})
+	s := start(t, site, mockdrupal.Options{})
+	for params, want := range map[string]string{`{"entity":{"type":"node","uuid":"u"}}`: `"label":"First"`, `{"entity":{"type":"node"}}`: "The property uuid is required"} {
+		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.load","params":`+params+`}`); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", params, body)
+		}
+	}
+	if _, body := do(t, "GET", s.URL+"/jsonrpc/methods/test.load", "", "Authorization", agentBasic); !strings.Contains(body, `"attributes":{"schema":{"type":"object","required":["uuid"]},"factory":"`) {
+		t.Error(body)
+	}
+}
+
 // The module's parameter bag takes every parameter for one by name, so that a behaviour that reads one by position fails.
 func TestParametersByPositionCannotBeRead(t *testing.T) {
 	site := smallSite()
