@@ -76,7 +76,7 @@ func (x *request) checkPassword(name, password string) *fixtures.User {
 			flood.failed(account, now)
 		}
 	}
-	flood.failed(address, now) // whoever is named, and also when it is locked
+	flood.failed(address, now) // also for accounts that do not exist, and when it is locked
 	return nil
 }
 

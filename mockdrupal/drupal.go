@@ -49,7 +49,7 @@ type Options struct {
 	Now          func() time.Time                             // the site's clock, for tokens, flood control and slow methods; nil: the wall clock
 	JournalLimit int                                          // entries that the journal keeps; 0: journal.DefaultLimit
 	Quirks       []string                                     // peculiarities of the recorded site to have from the start: see package quirk
-	Flood        bool                                         // flood control with Drupal's limits: five failed logins of an account from one address in six hours, 50 of an address in an hour
+	Flood        bool                                         // flood control with Drupal's limits: see floodEvent
 	Extensions   []Extension                                  // further parts of the site on the same address: see package module
 	Trusted      func(token string) (account string, ok bool) // whose bearer token of another authorization server it is; nil: the site trusts none
 	Drupal       string                                       // the version of Drupal core: see Cores; "": as recorded

@@ -9,7 +9,7 @@ import (
 )
 
 // floodEvent is what Drupal counts failed logins by: so many in the window, of one account from one address or of one address
-// whoever is named, and the next is refused unseen. Basic and /user/login count separately.
+// for any accounts, and the next is refused unseen. Basic and /user/login count separately.
 type floodEvent struct {
 	limit  int
 	window time.Duration

@@ -105,7 +105,7 @@ func (x *request) dispatch(rt *address, vars map[string]string) *Response {
 	if verb == http.MethodHead {
 		verb = http.MethodGet
 	}
-	if !slices.Contains(rt.verbs, verb) { // OPTIONS of a preflight included: Drupal's own answer leaves it to CORS, which is off
+	if !slices.Contains(rt.verbs, verb) { // OPTIONS of a preflight included, which Drupal leaves to CORS
 		return x.wrongVerb(rt)
 	}
 	return rt.handle(x, vars)

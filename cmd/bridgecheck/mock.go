@@ -59,7 +59,8 @@ on the site's address.`,
 	flags.StringVar(&f.control, "control", "", "`HOST:PORT` for the control plane")
 	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4")
 	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a peculiarity to switch on, as bridgecheck mock quirks lists them; repeatable")
-	flags.BoolVar(&f.flood, "flood", false, "refuse logins as a real site does: after five failures of an account from an address, and after 50 of an address")
+	flags.BoolVar(&f.flood, "flood", false,
+		"refuse logins as a real site does: after five failures of an account from an address, and after 50 of an address")
 	flags.StringVar(&f.drupal, "drupal", "", "`version` of Drupal core that the mock is: 10.6 (default), 11.3, 11.4 or 12")
 	flags.IntVar(&f.jsonrpc, "jsonrpc", mockdrupal.Line3, "`line` of the jsonrpc module that the mock is: 3, or 2, which was recorded")
 	cmd.AddCommand(newQuirks(), newMockVerify(), newMockRecord())

@@ -39,7 +39,8 @@ func newClient(base string, credentials CredentialsOf) (*client, error) {
 		return nil, fmt.Errorf("%q is not the address of a site: it must start with http:// or https:// and name a host", base)
 	}
 	return &client{
-		base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.EscapedPath(), "/"), host: u.Host, credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
+		base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.EscapedPath(), "/"), host: u.Host,
+		credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
 		http: &http.Client{
 			Timeout:       timeout,
 			Transport:     &http.Transport{DisableCompression: true},

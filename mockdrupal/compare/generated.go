@@ -34,7 +34,8 @@ func (g Generated) String() string {
 
 // record is the request as a record that has no response yet.
 func (g Generated) record() Record {
-	r := Record{ID: g.String(), As: g.As, Auth: "basic", Request: Request{Method: g.Verb, Path: g.Path, Headers: map[string]string{"Accept": "application/json"}}}
+	r := Record{ID: g.String(), As: g.As, Auth: "basic"}
+	r.Request = Request{Method: g.Verb, Path: g.Path, Headers: map[string]string{"Accept": "application/json"}}
 	if g.As == fixtures.Anonymous {
 		r.Auth = "none"
 	}
@@ -88,7 +89,7 @@ type GenerateOptions struct {
 	Drupal      string                           // the version of the site's Drupal core; "": the one that it shows
 	JSONRPC     int                              // the line of the site's jsonrpc module; 0: 3
 	Max         int                              // differences to find before it ends; 0: 20
-	Progress    func(done, all, differences int) // called after every request; nil: nobody is told
+	Progress    func(done, all, differences int) // called after every request; may be nil
 }
 
 // GeneratedReport is what a comparison by generated requests found.

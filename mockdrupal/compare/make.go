@@ -89,17 +89,18 @@ func (c *client) mustKnow(cases []Record) error {
 	for _, r := range cases {
 		scheme, _, _ := strings.Cut(r.Auth, ":")
 		_, isWrong := c.volatile.password(r)
-		if who, known := c.credentials(r.As); scheme != "none" && scheme != "" && !isWrong && (!known || scheme != "bearer" && who.Password == "") {
-			if !slices.Contains(unknown, r.As) {
-				unknown = append(unknown, r.As)
-			}
+		if scheme == "none" || scheme == "" || isWrong || slices.Contains(unknown, r.As) {
+			continue
+		}
+		if who, known := c.credentials(r.As); !known || scheme != "bearer" && who.Password == "" {
+			unknown = append(unknown, r.As)
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("no password is given for the account %s: set %s, or give a file of credentials; of an account that the site does not have, any",
-		strings.Join(unknown, ", "), passwordVariable(unknown[0]))
+	return fmt.Errorf("no password is given for the account %s: set %s, or give a file of credentials; any will do for an account "+
+		"that the site does not have", strings.Join(unknown, ", "), passwordVariable(unknown[0]))
 }
 
 // loadCases reads a file of cases.

@@ -21,7 +21,7 @@ type VerifyOptions struct {
 	Site        *fixtures.Site                   // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
 	URL         string                           // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf                    // nil: those of Site
-	Progress    func(done, all, differences int) // called after every record; nil: nobody is told
+	Progress    func(done, all, differences int) // called after every record; may be nil
 
 	core    *mockdrupal.Core // that of the site at URL
 	Drupal  string           // the version of Drupal core at URL; "": the one that it shows. The mock is as the recordings

@@ -96,7 +96,7 @@ func TestBehavesAsTheMockOnNewerPHP(t *testing.T) {
 	}
 }
 
-// A site that is not meant for the module is refused with the reason, by the hook before Drupal 11.2 and by the class from then on.
+// A site that is not for tests is refused with the reason, by the hook before Drupal 11.2 and by the class from then on.
 func TestRefusesSitesWithTheReason(t *testing.T) {
 	_, dir := exported(t, "default", 3)
 	type refusal struct {
