@@ -59,6 +59,22 @@ func TestResultsAreValidated(t *testing.T) {
 	}
 }
 
+// An object that JSON has as a text, as a TranslatableMarkup, is no text.
+func TestAnObjectIsNoText(t *testing.T) {
+	site, err := fixtures.Builtin("transcripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, site, mockdrupal.Options{})
+	const one = `{"jsonrpc":"2.0","method":"fx.returnMarkup","id":11}`
+	if status, body := call(t, s, "agent", one); status != 500 || body != nonconforming {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := call(t, s, "agent", "["+one+"]"); status != 200 || !strings.Contains(body, "Hello") {
+		t.Errorf("in a batch: %d %s", status, body)
+	}
+}
+
 // A parameter's schema of which the library throws an exception fails the request, in the words of the exception.
 func TestSchemasThatThrow(t *testing.T) {
 	for _, c := range []struct {

@@ -135,6 +135,9 @@ func (x *request) outputProblem(r rpcResponse) *Response {
 	if r.method == nil || r.method.output() == nil || r.err != nil || x.d.quirks.Has(quirk.LenientOutput) {
 		return nil
 	}
+	if b := r.method.Behaviour; b.Kind == fixtures.Value && b.Class != "" {
+		r.result = php.Map(php.Pair{Name: "class", Value: b.Class}) // an object, whatever JSON has of it
+	}
 	doc, err := decoded(r.value())
 	if err != nil {
 		return nil // json_encode fails, and the response is empty
