@@ -42,10 +42,14 @@ func TestMockAgreesWithTheRealSite(t *testing.T) {
 var notMocked = map[string]string{
 	"anon_granted/describe_known_after":         "the sticky cache after a request that stands elsewhere in the file",
 	"anon_granted/describe_known_after_missing": "the sticky cache after a request that stands elsewhere in the file",
-	"head/poison_2":                "the sticky cache after a request of another token",
-	"anon_granted/maxage_list_304": "the page cache with a maximal age",
-	"head/anonrouter_contentOnly":  "routes that an anonymous process rebuilt",
-	"head/wellknown_server":        "metadata of OAuth grants that the mock does not have",
+	"head/poison_2":                     "the sticky cache after a request of another token",
+	"anon_granted/maxage_list_304":      "the page cache with a maximal age",
+	"anon_granted/maxage_list_1":        "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_list_2":        "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_list_inm_only": "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_describe_404":  "the headers of the page cache with a maximal age",
+	"head/anonrouter_contentOnly":       "routes that an anonymous process rebuilt",
+	"head/wellknown_server":             "metadata of OAuth grants that the mock does not have",
 }
 
 func TestModuleVersionsAgreeWithTheRealModule(t *testing.T) {
