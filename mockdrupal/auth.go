@@ -63,16 +63,21 @@ func (x *request) active(name string) *fixtures.User {
 
 // checkPassword returns the account that these credentials authenticate, nil when there is none.
 func (x *request) checkPassword(name, password string) *fixtures.User {
-	u := x.active(name)
-	switch {
-	case u == nil, x.d.flood.locked(floodBasic, u.Name, x.d.Now()):
-		return nil
-	case !samePassword(u, password):
-		x.d.flood.failed(floodBasic, u.Name, x.d.Now())
-		return nil
+	now, flood := x.d.Now(), &x.d.flood
+	address := attempt{basicAddress, "", clientAddress(x.Request)}
+	if u := x.active(name); u != nil && !flood.locked(address, now) {
+		account := attempt{basicUser, u.Name, address.address}
+		switch {
+		case flood.locked(account, now):
+		case samePassword(u, password):
+			flood.succeeded(account)
+			return u
+		default:
+			flood.failed(account, now)
+		}
 	}
-	x.d.flood.succeeded(floodBasic, u.Name)
-	return u
+	flood.failed(address, now) // also for accounts that do not exist, and when it is locked
+	return nil
 }
 
 // samePassword compares in constant time. The site file holds passwords as they are, so there is nothing to hash.

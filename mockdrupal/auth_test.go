@@ -240,6 +240,16 @@ func TestFloodControlLocksAnAccount(t *testing.T) {
 	if status := try("agent", "agent-pass"); status != 200 {
 		t.Errorf("after the window: %d, want 200", status)
 	}
+	for range 50 {
+		try("nobody", "wrong")
+	}
+	if status := try("admin", "admin-pass"); status != 403 {
+		t.Errorf("after 50 failures of the address: %d, want 403", status)
+	}
+	s.Advance(time.Hour)
+	if status := try("admin", "admin-pass"); status != 200 {
+		t.Errorf("an hour later: %d, want 200", status)
+	}
 	for range 5 {
 		try("agent", "wrong")
 	}

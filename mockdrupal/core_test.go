@@ -127,4 +127,11 @@ func TestLoginIsCountedApartFromBasic(t *testing.T) {
 	if status, body := call(t, s, "agent", whoami); status != 200 {
 		t.Errorf("Basic meanwhile: %d %s", status, body)
 	}
+	for range 50 {
+		do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"nobody","pass":"x"}`)
+	}
+	res, body := do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"admin","pass":"admin-pass"}`)
+	if res.StatusCode != 403 || !strings.Contains(body, "Access is blocked because of IP based flood prevention.") {
+		t.Errorf("after 50 failures of the address: %d %s", res.StatusCode, body)
+	}
 }

@@ -47,7 +47,7 @@ func (c *discoveryCache) get(key discoveryKey, encode func() []byte) []byte {
 
 // methods is GET /jsonrpc/methods.
 func (x *request) methods(map[string]string) *Response {
-	if a := x.guard(x.d.jsonrpcSchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
+	if a := x.guard(discoverySchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
 		return a
 	}
 	if a, ok := x.d.cache.get(x); ok {
@@ -93,7 +93,7 @@ func (s *snapshot) collection(visible, base string) []byte {
 
 // method is GET /jsonrpc/methods/{id}: what the collection holds of it, or 404 for all that the caller may not run.
 func (x *request) method(vars map[string]string) *Response {
-	if a := x.guard(x.d.jsonrpcSchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
+	if a := x.guard(discoverySchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
 		return a
 	}
 	id := vars["id"]
@@ -160,7 +160,7 @@ func (m *method) parameterList() *php.Array {
 				attributes.Set(php.KeyOf(name), v)
 			}
 		}
-		if p.Factory == "" {
+		if p.Factory == "" || p.Schema != nil {
 			set("schema", p.schema)
 		}
 		set("description", p.Description)

@@ -49,9 +49,10 @@ type Options struct {
 	Now          func() time.Time                             // the site's clock, for tokens, flood control and slow methods; nil: the wall clock
 	JournalLimit int                                          // entries that the journal keeps; 0: journal.DefaultLimit
 	Quirks       []string                                     // peculiarities of the recorded site to have from the start: see package quirk
-	Flood        bool                                         // flood control: five failed logins of an account in six hours lock it
+	Flood        bool                                         // flood control with Drupal's limits: see floodEvent
 	Extensions   []Extension                                  // further parts of the site on the same address: see package module
 	Trusted      func(token string) (account string, ok bool) // whose bearer token of another authorization server it is; nil: the site trusts none
+	Drupal       string                                       // the version of Drupal core: see Cores; "": as recorded
 	JSONRPC      int                                          // the line of the jsonrpc module: 3, or 2, which was recorded; 0: 3
 	ControlToken string                                       // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
 	Logger       *slog.Logger                                 // one line a request, at debug level; nil: none
@@ -63,6 +64,7 @@ type Drupal struct {
 	*recorder.Recorder
 
 	options   Options
+	core      Core
 	clock     *clock
 	addresses []address
 	routes    *route.Table
@@ -80,14 +82,14 @@ type Drupal struct {
 	state  atomic.Pointer[snapshot]
 }
 
-// The lines of the jsonrpc module. On line 2 no session is a credential, a method that returns null fails, and OPTIONS is
-// read as any request; on line 3 the site says both, and a CORS preflight needs no credentials.
+// The lines of the jsonrpc module. On line 2 no session is a credential of /jsonrpc, and a method that returns null fails; on line 3
+// the site says both.
 const (
 	Line2 = 2
 	Line3 = 3
 )
 
-// New returns a mock of the site. It fails when a quirk or the line of the jsonrpc module is unknown.
+// New returns a mock of the site. It fails when a quirk, the version of Drupal or the line of the jsonrpc module is unknown.
 func New(site *fixtures.Site, o Options) (*Drupal, error) {
 	if o.JSONRPC = cmp.Or(o.JSONRPC, Line3); o.JSONRPC != Line2 && o.JSONRPC != Line3 {
 		return nil, fmt.Errorf("the jsonrpc module has no line %d that is known here; give %d or %d", o.JSONRPC, Line2, Line3)
@@ -95,7 +97,11 @@ func New(site *fixtures.Site, o Options) (*Drupal, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Drupal{options: o, clock: newClock(o.Now), log: o.Logger}
+	core, err := CoreOf(o.Drupal)
+	if err != nil {
+		return nil, err
+	}
+	d := &Drupal{options: o, core: core, clock: newClock(o.Now), log: o.Logger}
 	d.Recorder = recorder.New(behind{d}, recorder.Options{JournalLimit: o.JournalLimit, Logger: o.Logger})
 	d.flood.on.Store(o.Flood)
 	for _, q := range o.Quirks {

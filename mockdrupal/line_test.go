@@ -2,6 +2,7 @@ package mockdrupal_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,8 +23,16 @@ func TestLinesOfTheJSONRPCModule(t *testing.T) {
 		s := start(t, site, mockdrupal.Options{JSONRPC: line})
 
 		res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc", "", preflight...)
-		if refused := res.StatusCode == http.StatusUnauthorized; refused != two || !two && (res.StatusCode != 204 || res.Header.Get("Allow") != "OPTIONS, GET, HEAD, POST") {
+		if res.StatusCode != http.StatusUnauthorized {
 			t.Errorf("line %d: a preflight without credentials: %d %v", line, res.StatusCode, res.Header)
+		}
+		asked := append([]string{"Authorization", agentBasic}, preflight...)
+		res, _ = do(t, "OPTIONS", s.URL+"/jsonrpc?query="+url.QueryEscape(null), "", asked...)
+		if res.StatusCode != 204 || res.Header.Get("Allow") != "OPTIONS, GET, HEAD, POST" || res.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("line %d: a preflight: %d %v", line, res.StatusCode, res.Header)
+		}
+		if res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc/methods", "", asked...); res.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("line %d: a preflight of an address without OPTIONS: %d", line, res.StatusCode)
 		}
 		if res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc", ""); res.StatusCode != http.StatusUnauthorized {
 			t.Errorf("line %d: OPTIONS that is no preflight: %d", line, res.StatusCode)
@@ -42,7 +51,11 @@ func TestLinesOfTheJSONRPCModule(t *testing.T) {
 			t.Fatalf("line %d: a login opens no session: %d", line, login.StatusCode)
 		}
 		session := login.Cookies()[0]
-		res, _ = do(t, "GET", s.URL+"/jsonrpc/methods", "", "Cookie", session.Name+"="+session.Value)
+		cookie := []string{"Cookie", session.Name + "=" + session.Value}
+		if res, _ = do(t, "GET", s.URL+"/jsonrpc/methods", "", cookie...); res.StatusCode != http.StatusOK {
+			t.Errorf("line %d: discovery by a session: %d", line, res.StatusCode)
+		}
+		res, _ = do(t, "POST", s.URL+"/jsonrpc", null, cookie...)
 		if accepted := res.StatusCode == http.StatusOK; accepted == two {
 			t.Errorf("line %d: a session where the site names cookie: %d", line, res.StatusCode)
 		}

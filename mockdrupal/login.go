@@ -64,20 +64,27 @@ func (x *request) login() *Response {
 	case pass == nil:
 		return x.bad("Missing credentials.pass.")
 	}
+	now, flood := x.d.Now(), &x.d.flood
+	address, account := attempt{loginAddress, "", clientAddress(x.Request)}, attempt{event: loginUser}
 	u := x.state.account(php.ToString(name))
-	switch {
-	case u == nil:
-		return x.bad(wrongCredentials)
-	case u.Blocked:
-		return x.bad("The user has not been activated or is blocked.")
-	case x.d.flood.locked(floodLogin, u.Name, x.d.Now()):
-		return x.denied("Too many failed login attempts from your IP address. This IP address is temporarily blocked.")
-	case !samePassword(u, php.ToString(pass)):
-		x.d.flood.failed(floodLogin, u.Name, x.d.Now())
-		return x.bad(wrongCredentials)
+	if u != nil {
+		account.account, account.address = u.Name, address.address
 	}
-	x.d.flood.succeeded(floodLogin, u.Name)
-	return x.loggedIn(u)
+	switch {
+	case flood.locked(address, now):
+		return x.denied("Access is blocked because of IP based flood prevention.")
+	case u != nil && !u.Blocked && flood.locked(account, now):
+		return x.denied("Too many failed login attempts from your IP address. This IP address is temporarily blocked.")
+	case u != nil && u.Blocked:
+		return x.bad("The user has not been activated or is blocked.")
+	case u != nil && samePassword(u, php.ToString(pass)):
+		flood.succeeded(account)
+		return x.loggedIn(u)
+	case u != nil:
+		flood.failed(account, now)
+	}
+	flood.failed(address, now)
+	return x.bad(wrongCredentials)
 }
 
 func (x *request) loggedIn(u *fixtures.User) *Response {

@@ -37,8 +37,14 @@ func (d *Drupal) begin(e *exchange.Exchange) (respond func()) {
 	}
 	x.User, x.Title = x.caller.user.Name, x.state.site.Title
 	x.NoteCaller(x.caller.name(), x.caller.scheme)
+	if x.caller.scheme == "" {
+		x.MaxBody = maxAnonymousBody
+	}
 	return func() { x.makeResponse(at, vars) }
 }
+
+// maxAnonymousBody is how much the site reads of what callers send who are refused, most of them.
+const maxAnonymousBody = 1 << 20
 
 // makeResponse makes the response, from a former state of the site where a fault wants that.
 func (x *request) makeResponse(at *address, vars map[string]string) {
@@ -49,6 +55,7 @@ func (x *request) makeResponse(at *address, vars map[string]string) {
 		x.Body = nil // PHP parses such a body itself; Drupal sees none of it
 	}
 	x.Response = x.dispatch(at, vars)
+	x.finish(x.Response)
 }
 
 // formatHTML is the format of a request that names none: Drupal does not look at Accept.
@@ -63,14 +70,21 @@ func (x *request) format() (name string, ok bool) {
 	return name, !isList
 }
 
-// base is where absolute links start: the scheme and host that the client used.
+// base is where absolute links start, as Symfony has it: the scheme and host that the client used, in lower case and without the
+// scheme's own port, and the front controller where the path names it.
 func (x *request) base() string {
-	scheme := "http"
+	scheme, port := "http", ":80"
 	if x.Request.TLS != nil {
-		scheme = "https"
+		scheme, port = "https", ":443"
 	}
-	return scheme + "://" + x.Request.Host
+	base := scheme + "://" + strings.TrimSuffix(strings.ToLower(x.Request.Host), port)
+	if path := x.Request.URL.EscapedPath(); path == frontController || strings.HasPrefix(path, frontController+"/") {
+		base += frontController
+	}
+	return base
 }
+
+const frontController = "/index.php"
 
 // knownVerbs are the methods that PHP's web server lets through to Drupal.
 var knownVerbs = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "COPY", "LOCK", "MKCOL", "MOVE",

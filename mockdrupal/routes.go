@@ -24,6 +24,12 @@ type address struct {
 	handle  func(x *request, vars map[string]string) *Response
 }
 
+// discoverySchemes are those of /jsonrpc/methods, which the configuration of /jsonrpc does not restrict: whatever the site has. A
+// kind that no route names is of a module that is not installed; sessions are Drupal's own.
+func discoverySchemes(s *fixtures.Site) []string {
+	return slices.Concat([]string{authkind.Cookie}, s.Auth.JSONRPC, s.Auth.MCP)
+}
+
 // jsonrpcSchemes are those of /jsonrpc: on line 3 configuration, on line 2 fixed by the route, without the session cookie.
 func (d *Drupal) jsonrpcSchemes(s *fixtures.Site) []string {
 	if d.options.JSONRPC == Line2 {
@@ -44,8 +50,8 @@ func globalSchemes(s *fixtures.Site) []string {
 func (d *Drupal) allAddresses() []address {
 	all := slices.Concat(loginAddresses(), oauthAddresses(), d.extensionAddresses(), []address{
 		{path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: d.jsonrpcSchemes, handle: (*request).jsonrpc},
-		{path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: d.jsonrpcSchemes, handle: (*request).methods},
-		{path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: d.jsonrpcSchemes, handle: (*request).method},
+		{path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: discoverySchemes, handle: (*request).methods},
+		{path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: discoverySchemes, handle: (*request).method},
 	})
 	for _, r := range route.Drupal() {
 		i := slices.IndexFunc(all, func(a address) bool { return a.path == r.Path })
@@ -85,11 +91,8 @@ func (x *request) dispatch(rt *address, vars map[string]string) *Response {
 	if strings.HasPrefix(x.PathInfo, "//") {
 		return x.redirectSlashes()
 	}
-	if rt != nil && rt.name == route.JSONRPC && x.isPreflight() {
-		return x.corsPreflight()
-	}
 	exists := rt != nil && (rt.exists == nil || rt.exists(x, vars))
-	if exists && x.Verb == http.MethodOptions && !slices.Contains(rt.verbs, x.Verb) {
+	if exists && x.Verb == http.MethodOptions && !slices.Contains(rt.verbs, x.Verb) && !x.isPreflight() {
 		return exchange.NewResponse(http.StatusOK, exchange.HTMLType, nil).With("Allow", strings.Join(rt.verbs, ", "))
 	}
 	if x.refused != nil {
@@ -102,7 +105,7 @@ func (x *request) dispatch(rt *address, vars map[string]string) *Response {
 	if verb == http.MethodHead {
 		verb = http.MethodGet
 	}
-	if !slices.Contains(rt.verbs, verb) {
+	if !slices.Contains(rt.verbs, verb) { // OPTIONS of a preflight included, which Drupal leaves to CORS
 		return x.wrongVerb(rt)
 	}
 	return rt.handle(x, vars)

@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 )
 
 // version is the one that the module speaks.
@@ -49,12 +50,16 @@ func internalError(detail string) *rpcError {
 	return &rpcError{-32603, "Internal Error", detail}
 }
 
+// uncaught stands for a PHP error that the module does not catch.
+var uncaught = &rpcError{}
+
 // rpcResponse is one response object.
 type rpcResponse struct {
 	id      php.Value
 	result  php.Value
 	err     *rpcError
 	headers map[string]string
+	method  *method // whose result it is; nil for a failure
 }
 
 func (r rpcResponse) value() *php.Array {
@@ -100,7 +105,63 @@ func violations(doc php.Value) []phpschema.Error {
 			return nil
 		}
 	}
-	return phpschema.Validate(doc, requestSchema)
+	errs, _ := phpschema.Validate(doc, requestSchema) // the schema throws nothing
+	return errs
+}
+
+// responseSchema is the jsonrpc module's schema of a single response, with the output of the method whose result it is.
+func responseSchema(output php.Value) *php.Array {
+	one := func(names ...string) *php.Array {
+		types := php.List()
+		for _, name := range names {
+			types.Append(name)
+		}
+		return types
+	}
+	return php.Map(
+		php.Pair{Name: "type", Value: "object"},
+		php.Pair{Name: "required", Value: one("jsonrpc")},
+		php.Pair{Name: "properties", Value: php.Map(
+			php.Pair{Name: "jsonrpc", Value: php.Map(php.Pair{Name: "type", Value: "string"}, php.Pair{Name: "enum", Value: one(version)})},
+			php.Pair{Name: "result", Value: output},
+			php.Pair{Name: "id", Value: php.Map(php.Pair{Name: "type", Value: one("number", "string", "null")})},
+		)},
+	)
+}
+
+// outputProblem is what the module's response factory finds wrong with the result of a single request; nil when it conforms. It
+// does not look at those of a batch.
+func (x *request) outputProblem(r rpcResponse) *Response {
+	if r.method == nil || r.method.output() == nil || r.err != nil || x.d.quirks.Has(quirk.LenientOutput) {
+		return nil
+	}
+	if b := r.method.Behaviour; b.Kind == fixtures.Value && b.Class != "" {
+		r.result = php.Map(php.Pair{Name: "class", Value: b.Class}) // an object, whatever JSON has of it
+	}
+	doc, err := decoded(r.value())
+	if err != nil {
+		return nil // json_encode fails, and the response is empty
+	}
+	errs, thrown := phpschema.Validate(doc, responseSchema(r.method.output()))
+	switch {
+	case thrown != nil && thrown.Class != "" && thrown.Class != "TypeError":
+		return x.unexpected()
+	case thrown != nil:
+		return exchange.JSON(http.StatusInternalServerError, failure(nil, internalError(thrown.Message)).value())
+	case errs != nil:
+		return exchange.JSON(http.StatusInternalServerError, failure(nil,
+			internalError(`Adaptor Drupal\jsonrpc\Shaper\RpcResponseFactory returned invalid output data: []`)).value())
+	}
+	return nil
+}
+
+// decoded is a value with the documents in it as PHP has them.
+func decoded(v php.Value) (php.Value, error) {
+	text, err := php.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return php.Decode(text)
 }
 
 // jsonrpc is the module's HttpController: read the calls, run them, combine the responses.
@@ -148,10 +209,18 @@ func (x *request) rpc() *Response {
 
 // failed responds to a request that could not be read: 400 with one response object, whatever the request.
 func (x *request) failed(r rpcResponse) *Response {
+	if r.err == uncaught {
+		return x.unexpected()
+	}
 	return exchange.JSON(http.StatusBadRequest, r.value())
 }
 
 func (x *request) respond(responses []rpcResponse, batch bool) *Response {
+	if !batch {
+		if a := x.outputProblem(responses[0]); a != nil {
+			return a
+		}
+	}
 	doc := responses[0].value()
 	if batch {
 		doc = &php.Array{}
@@ -160,36 +229,40 @@ func (x *request) respond(responses []rpcResponse, batch bool) *Response {
 		}
 	}
 	a := exchange.JSON(http.StatusOK, doc)
-	for name, value := range sharedHeaders(responses) {
-		a.Header[name] = []string{value} // as written: the module does not canonicalise names
-	}
+	addHeaders(a, responses)
 	return a
 }
 
-// sharedHeaders are the first response's headers, as far as all the others have one of the same name.
-func sharedHeaders(responses []rpcResponse) map[string]string {
-	shared := map[string]string{}
+// lostHeaders are those that Drupal sets or removes after the module's.
+var lostHeaders = []string{"cache-control", "expires", "etag", "last-modified", "vary"}
+
+// addHeaders adds the first response's headers, as far as all the others have one of the same name. Symfony's header bag
+// lower-cases names.
+func addHeaders(a *Response, responses []rpcResponse) {
 	for name, value := range responses[0].headers {
-		if !slices.ContainsFunc(responses, func(r rpcResponse) bool { _, has := r.headers[name]; return !has }) {
-			shared[name] = value
+		lower := strings.ToLower(name)
+		missing := slices.ContainsFunc(responses, func(r rpcResponse) bool { return !hasHeader(r, lower) })
+		if !missing && !slices.Contains(lostHeaders, lower) {
+			if lower == "content-type" { // there is one, of whatever spelling
+				lower = "Content-Type"
+			}
+			a.Header[lower] = []string{value}
 		}
 	}
-	return shared
 }
 
-// isPreflight reports whether the request is a browser's question whether a page may send another one: it carries no
-// credentials and no calls. Line 2 reads it as any OPTIONS.
-func (x *request) isPreflight() bool {
-	header := x.Request.Header
-	return x.d.options.JSONRPC != Line2 && x.Verb == http.MethodOptions && header.Get("Origin") != "" && header.Get("Access-Control-Request-Method") != ""
-}
-
-func (x *request) corsPreflight() *Response {
-	calls, _, failed := x.readCalls()
-	if failed != nil {
-		calls = nil
+func hasHeader(r rpcResponse, lower string) bool {
+	for name := range r.headers {
+		if strings.ToLower(name) == lower {
+			return true
+		}
 	}
-	return preflight(calls)
+	return false
+}
+
+// isPreflight reports whether the request is a browser's question whether a page may send another one.
+func (x *request) isPreflight() bool {
+	return x.Verb == http.MethodOptions && x.Request.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // preflight responds to OPTIONS: the calls are read and not run.
@@ -200,9 +273,7 @@ func preflight(calls []*rpcCall) *Response {
 		responses = append(responses, rpcResponse{headers: c.method.ResponseHeaders})
 	}
 	if len(responses) > 0 {
-		for name, value := range sharedHeaders(responses) {
-			a.Header[name] = []string{value}
-		}
+		addHeaders(a, responses)
 	}
 	a.Header.Set("Allow", "OPTIONS, GET, HEAD, POST")
 	return a
@@ -329,8 +400,20 @@ func (x *request) convert(p param, v php.Value) (php.Value, *rpcError) {
 		return v, nil
 	}
 	class := strings.TrimPrefix(cmp.Or(p.FactoryClass(), rawFactory), `\`)
-	if errs := phpschema.Validate(v, p.schema); errs != nil {
-		return nil, invalidParams("The " + p.Name + " parameter does not conform to the parameter schema. " + adaptor(class, errs))
+	errs, thrown := phpschema.Validate(v, p.schema)
+	nonconforming := func(reason string) *rpcError {
+		return invalidParams("The " + p.Name + " parameter does not conform to the parameter schema. " + reason)
+	}
+	switch {
+	case errs != nil:
+		return nil, nonconforming(adaptor(class, errs))
+	case thrown == nil:
+	case thrown.Class == "":
+		return nil, internalError(thrown.Message)
+	case thrown.Class == "TypeError":
+		return nil, nonconforming(thrown.Message)
+	default:
+		return nil, uncaught
 	}
 	if p.IsEntity() {
 		return x.state.loadEntity(v.(*php.Array))

@@ -53,7 +53,7 @@ func (x *request) execute(c *rpcCall) rpcResponse {
 	}
 	result, problem := x.perform(c)
 	switch {
-	case problem != nil && c.method.Behaviour.Kind == fixtures.Throw:
+	case problem != nil && (c.method.Behaviour.Kind == fixtures.Throw || problem == byNameOnly):
 		return failure(c.id, problem)
 	case problem != nil:
 		return failure(nil, problem)
@@ -61,7 +61,7 @@ func (x *request) execute(c *rpcCall) rpcResponse {
 		return failure(c.id, internalError(`Drupal\jsonrpc\JsonRpcObject\Response::setCacheability(): Argument #1 ($cacheability) must be of type `+
 			`Drupal\Core\Cache\CacheableDependencyInterface, null given, called in /work/realdrupal/site/modules/contrib/jsonrpc/src/JsonRpcObject/Response.php on line 81`))
 	}
-	return rpcResponse{id: c.id, result: result, headers: c.method.ResponseHeaders}
+	return rpcResponse{id: c.id, result: result, headers: c.method.ResponseHeaders, method: c.method}
 }
 
 // perform runs the method's behaviour on the call's arguments.
@@ -107,9 +107,16 @@ func literal(raw fixtures.Raw) php.Value {
 	return php.Literal(raw)
 }
 
+// byNameOnly is what the module's parameter bag says of every integer key: it never knows that a method's parameters are by
+// position.
+var byNameOnly = internalError("The parameters are by-name. String key required.")
+
 // compute is for the behaviours that look at their arguments.
 func (x *request) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
 	arguments := c.arguments
+	if c.method.ByPosition && len(c.method.Params) > 0 {
+		return nil, byNameOnly
+	}
 	switch b.Kind {
 	case fixtures.Lookup:
 		return x.state.lookup(b, arguments)

@@ -45,6 +45,7 @@ type method struct {
 type reading struct {
 	once   sync.Once
 	params []param
+	out    php.Value // what output says, nil when there is none
 	shown  atomic.Pointer[shownMethod]
 }
 
@@ -141,8 +142,17 @@ func (m *method) parameters() []param {
 			}
 			m.params[i] = param{Param: p, key: php.KeyOf(p.Name), schema: schema}
 		}
+		if v, err := php.Decode(m.Output); err == nil {
+			m.out = v
+		}
 	})
 	return m.params
+}
+
+// output returns the schema of the method's result as PHP has it; nil when there is none.
+func (m *method) output() php.Value {
+	m.parameters()
+	return m.out
 }
 
 // account returns the account with this name, in any letter case; nil when there is none.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 )
 
 func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {

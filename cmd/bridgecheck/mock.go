@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
@@ -28,6 +31,7 @@ type mockFlags struct {
 	listen, site, control, withModule string
 	quirks                            []string
 	flood                             bool
+	drupal                            string
 	jsonrpc                           int
 }
 
@@ -54,8 +58,10 @@ on the site's address.`,
 	flags.StringVar(&f.site, "site", "default", "site `FILE|NAME`; bridgecheck fixtures list shows the built-in ones")
 	flags.StringVar(&f.control, "control", "", "`HOST:PORT` for the control plane")
 	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4")
-	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a fault of the recorded site to switch on; repeatable")
-	flags.BoolVar(&f.flood, "flood", false, "lock an account after five failed logins, as a real site does")
+	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a peculiarity to switch on, as bridgecheck mock quirks lists them; repeatable")
+	flags.BoolVar(&f.flood, "flood", false,
+		"refuse logins as a real site does: after five failures of an account from an address, and after 50 of an address")
+	flags.StringVar(&f.drupal, "drupal", "", "`version` of Drupal core that the mock is: 10.6 (default), 11.3, 11.4 or 12")
 	flags.IntVar(&f.jsonrpc, "jsonrpc", mockdrupal.Line3, "`line` of the jsonrpc module that the mock is: 3, or 2, which was recorded")
 	cmd.AddCommand(newQuirks(), newMockVerify(), newMockRecord())
 	return cmd
@@ -73,12 +79,17 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 	if err := knownLine(f.jsonrpc); err != nil {
 		return err
 	}
+	for name, address := range map[string]string{"listen": f.listen, "control": f.control} {
+		if address == "" && (name == "listen" || cmd.Flags().Changed(name)) {
+			return usagef("--%s is empty, which would be every address of this machine: give HOST:PORT, for example 127.0.0.1:8080", name)
+		}
+	}
 	site, err := openSite(f.site)
 	if err != nil {
 		return err
 	}
 	token := os.Getenv(controlTokenEnv)
-	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood, JSONRPC: f.jsonrpc}
+	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood, Drupal: f.drupal, JSONRPC: f.jsonrpc}
 	if f.control == "" {
 		o.ControlToken = token
 	}
@@ -106,6 +117,7 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 		return cannotListen("listen", f.listen, err)
 	}
 	defer server.Close()
+	warnOfEveryone(cmd, server.URL, site)
 	if err := sayListening(cmd, server.URL); err != nil {
 		return err
 	}
@@ -113,10 +125,32 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 	return nil
 }
 
+// warnOfEveryone warns of a mock that others can reach with passwords that they know, and names its addresses.
+func warnOfEveryone(cmd *cobra.Command, base string, site *fixtures.Site) {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(base, "http://"))
+	ip := net.ParseIP(host)
+	known := slices.IndexFunc(site.Users, func(u fixtures.User) bool { return u.Password == u.Name+"-pass" })
+	if err != nil || ip == nil || ip.IsLoopback() || known < 0 {
+		return
+	}
+	addresses := []string{base}
+	if ip.IsUnspecified() {
+		addresses = nil
+		all, _ := net.InterfaceAddrs() // none are named where they cannot be read
+		for _, a := range all {
+			if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+				addresses = append(addresses, "http://"+net.JoinHostPort(n.IP.String(), port))
+			}
+		}
+	}
+	cmd.PrintErrf("warning: others can reach this mock at %s, with passwords that everybody knows (%s:%s-pass); --listen 127.0.0.1:%s keeps them out\n",
+		cmp.Or(strings.Join(addresses, ", "), "every address of this machine"), site.Users[known].Name, site.Users[known].Name, port)
+}
+
 func newQuirks() *cobra.Command {
 	return &cobra.Command{
 		Use:     "quirks",
-		Short:   "List the faults of the recorded site that --quirk switches on",
+		Short:   "List the peculiarities that --quirk switches on",
 		Example: `  bridgecheck mock quirks`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())

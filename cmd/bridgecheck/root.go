@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 // The exit codes that scripts rely on. A run with a verdict ends with the code of its report: 0, 1 or 4.

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
-	"github.com/bridgecheck/bridgecheck/suites/sitecompare"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
 
 // verifyFlags are the flags of mock verify.
 type verifyFlags struct {
-	transcript.VerifyOptions
+	compare.VerifyOptions
 	site, credentials string
 	generate          int
 	seed              uint64
@@ -38,6 +38,9 @@ site file to the site at --url and to the mock of that site file, compares the r
 byte, and shrinks each difference to the smallest request that shows it. The site must offer what
 the site file says: see fixtures export --drupal-module. Its methods run.
 
+All headers are compared but those that the report names. What differs between versions of Drupal
+core is expected as the site's version has it.
+
 The exit code is 1 when something differs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.verify(cmd) },
@@ -50,6 +53,7 @@ The exit code is 1 when something differs.`,
 	flags.IntVar(&f.generate, "generate", 0, "send this `number` of generated requests to the site and to the mock")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the generated requests depend on")
 	flags.IntVar(&f.JSONRPC, "jsonrpc", 0, "`line` of the jsonrpc module that the mock is: 2, the default for recordings, or 3, that with --generate")
+	flags.StringVar(&f.Drupal, "drupal", "", "`version` of the site's Drupal core, as mock --drupal has it; default the one that the site shows")
 	addCredentials(cmd, &f.credentials)
 	addJSON(cmd, &f.asJSON)
 	cmd.MarkFlagsMutuallyExclusive("generate", "transcripts")
@@ -61,6 +65,22 @@ The exit code is 1 when something differs.`,
 type comparisonReport interface {
 	Agrees() bool
 	Write(io.Writer) error
+}
+
+// progressEvery is the time between two lines on how far a comparison is: a Drupal may take a second for each request.
+const progressEvery = 5 * time.Second
+
+// comparisonProgress prints how far a comparison is.
+func comparisonProgress(out io.Writer) func(done, all, differences int) {
+	began := time.Now()
+	last := began
+	return func(done, all, differences int) {
+		if now := time.Now(); now.Sub(last) >= progressEvery {
+			last = now
+			left := (now.Sub(began) / time.Duration(done) * time.Duration(all-done)).Round(time.Second)
+			fmt.Fprintf(out, "%d of %d requests compared, %d differences so far, about %s to go\n", done, all, differences, left)
+		}
+	}
 }
 
 func (f *verifyFlags) verify(cmd *cobra.Command) error {
@@ -88,13 +108,15 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	f.Progress = comparisonProgress(cmd.ErrOrStderr())
 	var report comparisonReport
 	if generated {
-		report, err = sitecompare.Run(cmd.Context(), sitecompare.Options{Site: f.Site, URL: f.URL, Credentials: f.Credentials, Requests: f.generate, Seed: f.seed, JSONRPC: f.JSONRPC})
+		report, err = compare.Generate(cmd.Context(), compare.GenerateOptions{Site: f.Site, URL: f.URL, Credentials: f.Credentials,
+			Requests: f.generate, Seed: f.seed, Drupal: f.Drupal, JSONRPC: f.JSONRPC, Progress: f.Progress})
 	} else {
-		report, err = transcript.Verify(cmd.Context(), f.VerifyOptions)
+		report, err = compare.Verify(cmd.Context(), f.VerifyOptions)
 	}
-	var unreachable *sitecompare.UnreachableError
+	var unreachable *compare.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
 		return &engine.UnreachableError{URL: unreachable.URL, Reason: unreachable.Reason}
@@ -114,7 +136,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 
 func newMockRecord() *cobra.Command {
 	var (
-		o           transcript.RecordOptions
+		o           compare.RecordOptions
 		credentials string
 	)
 	cmd := &cobra.Command{
@@ -131,7 +153,7 @@ func newMockRecord() *cobra.Command {
 			}
 			recorded := 0
 			o.Progress = func(done, _ int, _ string) { recorded = done }
-			if err := transcript.MakeRecordings(cmd.Context(), o); err != nil {
+			if err := compare.MakeRecordings(cmd.Context(), o); err != nil {
 				return usageError(err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d responses recorded in %s\n", recorded, o.Out)
@@ -151,11 +173,11 @@ func addCredentials(cmd *cobra.Command, file *string) {
 		"default the environment: BRIDGECHECK_PASSWORD_ACCOUNT, BRIDGECHECK_TOKEN_ACCOUNT")
 }
 
-func openCredentials(file string) (transcript.CredentialsOf, error) {
+func openCredentials(file string) (compare.CredentialsOf, error) {
 	if file == "" {
-		return transcript.EnvironmentCredentials(os.LookupEnv), nil
+		return compare.EnvironmentCredentials(os.LookupEnv), nil
 	}
-	credentials, err := transcript.FileCredentials(file)
+	credentials, err := compare.FileCredentials(file)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -103,11 +103,14 @@ func Write(dir string, site *fixtures.Site, o Options) error {
 	return nil
 }
 
+// cores are the versions of Drupal core that the module runs on.
+const cores = "^10.6 || ^11 || ^12"
+
 const info = `name: bridgecheck fixtures
 type: module
 description: 'Methods, accounts and permissions of a bridgecheck site file. For test sites only.'
 package: Testing
-core_version_requirement: ^10.6 || ^11
+core_version_requirement: ` + cores + `
 php: 8.2
 dependencies:
   - drupal:basic_auth
@@ -122,7 +125,7 @@ func composer(o Options) any {
 		"description": "Methods, accounts and permissions of a bridgecheck site file. For test sites only.",
 		"type":        "drupal-module",
 		"license":     "GPL-2.0-or-later",
-		"require":     map[string]string{"php": ">=8.2", "drupal/core": "^10.6 || ^11", "drupal/jsonrpc": fmt.Sprintf("^%d", o.JSONRPC)},
+		"require":     map[string]string{"php": ">=8.2", "drupal/core": cores, "drupal/jsonrpc": fmt.Sprintf("^%d", o.JSONRPC)},
 	}
 }
 

@@ -154,7 +154,8 @@ func parameterCode(p fixtures.Param) (string, error) {
 	schema, factory, description, required := "NULL", "NULL", "NULL", "FALSE"
 	if p.Factory != "" {
 		factory = codeText(p.FactoryClass()) // with a leading backslash or not: the site shows it as it is
-	} else {
+	}
+	if p.Factory == "" || p.Schema != nil {
 		var err error
 		if schema, err = code.schema(p.Resolved(), "      "); err != nil {
 			return "", fmt.Errorf("parameter %q: %w", p.Name, err)
@@ -225,7 +226,8 @@ func (a *annotation) parameter(p fixtures.Param) (string, error) {
 	var arguments []string
 	if p.Factory != "" {
 		arguments = append(arguments, "factory = "+a.text(p.FactoryClass()))
-	} else {
+	}
+	if p.Factory == "" || p.Schema != nil {
 		schema, err := a.schema(p.Resolved(), "      ")
 		if err != nil {
 			return "", fmt.Errorf("parameter %q: %w", p.Name, err)

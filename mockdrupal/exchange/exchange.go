@@ -7,6 +7,7 @@
 package exchange
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 
@@ -28,6 +29,7 @@ type Exchange struct {
 	Title string // of the site, for pages
 	Past  any    // a former state of the site that is to respond; nil: the present one
 
+	MaxBody  int64 // how much of the body is read; 0: as much as of a known caller
 	Body     []byte
 	Response *Response // nil until the site or a fault has set it
 	Done     bool      // nothing more is to be sent: all was sent, the connection has ended or the client went away
@@ -68,7 +70,7 @@ const maxRequest = 64 << 20
 
 // ReadBody reads and records the request's body. It fails when the client goes away.
 func (x *Exchange) ReadBody() error {
-	body, err := io.ReadAll(io.LimitReader(x.Request.Body, maxRequest))
+	body, err := io.ReadAll(io.LimitReader(x.Request.Body, cmp.Or(x.MaxBody, maxRequest)))
 	x.Body = body
 	x.journal.Body(x.record, body, route.ReceivesCredentials(x.Route))
 	return err

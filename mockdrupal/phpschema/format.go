@@ -3,6 +3,7 @@ package phpschema
 import (
 	"net/netip"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
@@ -17,11 +18,13 @@ type format struct {
 	valid   func(string) bool
 }
 
-// formats are those that the library knows for texts; a number passes all of them.
+// formats are those that the library knows for texts; a number passes most of them.
 var formats = map[string]format{
 	"email":         {name: "emailFormat", message: "Invalid email", valid: validEmail},
 	"date":          {name: "dateFormat", message: "Invalid date %s, expected format YYYY-MM-DD", param: "date", valid: validDate},
 	"time":          {name: "timeFormat", message: "Invalid time %s, expected format hh:mm:ss", param: "time", quoted: true, valid: clock.MatchString},
+	"utc-millisec":  {name: "dateUtcFormat", message: "Invalid time %s, expected integer of milliseconds since Epoch", param: "value", valid: seconds.MatchString},
+	"style":         {name: "styleFormat", message: "Invalid style", valid: validStyle},
 	"date-time":     {name: "dateTimeFormat", message: "Invalid date-time %s, expected format YYYY-MM-DDThh:mm:ssZ or YYYY-MM-DDThh:mm:ss+hh:mm", param: "dateTime", quoted: true, valid: validDateTime},
 	"uri":           {name: "urlFormat", message: "Invalid URL format", valid: validURI},
 	"uri-reference": {name: "urlFormat", message: "Invalid URL format", valid: validReference},
@@ -38,10 +41,12 @@ var formats = map[string]format{
 
 var (
 	clock    = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$`)
-	dateTime = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[ Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})$`)
-	hostname = regexp.MustCompile(`^(([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9\-]*[A-Za-z0-9])$`)
+	seconds  = regexp.MustCompile(`^(0|-?[1-9]\d{0,17})$`)
+	style    = regexp.MustCompile(`(?i)^\s*[-a-z]+\s*:\s*.+\n?$`)
+	dateTime = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[ T]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.\d{1,6})?(?:Z|([+-](?:[01]\d|2[0-3])):?([0-5]\d))\n?$`)
+	hostname = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?$`)
 	color    = regexp.MustCompile(`(?i)^(aqua|black|blue|fuchsia|gray|green|lime|maroon|navy|olive|orange|purple|red|silver|teal|white|yellow|#([a-f0-9]{3}|[a-f0-9]{6}))$`)
-	phone    = regexp.MustCompile(`^\+?(\(\d{3}\)|\d{3}) \d{3} \d{4}$`)
+	phone    = regexp.MustCompile(`^\+?(\(\d{3}\)|\d{3}) \d{3} \d{4}\n?$`)
 )
 
 func validDate(s string) bool {
@@ -50,8 +55,28 @@ func validDate(s string) bool {
 }
 
 func validDateTime(s string) bool {
-	m := dateTime.FindStringSubmatch(s)
-	return m != nil && validDate(m[1])
+	m := dateTime.FindStringSubmatch(strings.ToUpper(s))
+	if m == nil || !validDate(m[1]) || strings.HasSuffix(s, "\n") {
+		return false
+	}
+	if m[3] != "60" {
+		return true
+	}
+	zone := "Z"
+	if m[4] != "" {
+		zone = m[4] + ":" + m[5]
+	}
+	last, err := time.Parse(time.RFC3339, m[1]+"T"+m[2]+":59"+zone) // a leap second ends a day
+	return err == nil && last.UTC().Format(time.TimeOnly) == "23:59:59"
+}
+
+func validStyle(s string) bool {
+	for _, entry := range strings.Split(strings.TrimRight(s, ";"), ";") {
+		if !style.MatchString(entry) {
+			return false
+		}
+	}
+	return true
 }
 
 func validIPv4(s string) bool {
@@ -65,23 +90,29 @@ func validIPv6(s string) bool {
 }
 
 func validRegex(s string) bool {
-	_, err := regexp.Compile(s)
-	return err == nil
+	return compilePattern(s) != nil
 }
 
 func (c *check) format(v php.Value, s *php.Array, at place) {
 	name, _ := s.Member("format").(string)
 	f, known := formats[name]
 	text, isText := v.(string)
-	if !known || !isText || f.valid(text) {
+	switch {
+	case !known, isText && f.valid(text):
+		return
+	case !isText && name == "phone":
+		throw("TypeError", "preg_match(): Argument #2 ($subject) must be of type string, "+php.DebugType(v)+" given")
+	case !isText && name == "style":
+		throw("TypeError", "rtrim(): Argument #1 ($string) must be of type string, "+php.DebugType(v)+" given")
+	case !isText && name != "utc-millisec":
 		return
 	}
 	params := []php.Pair{{Name: "format", Value: name}}
 	if f.param != "" {
 		if f.quoted {
-			text = printedText(text)
+			v = printedText(text)
 		}
-		params = append([]php.Pair{{Name: f.param, Value: text}}, params...)
+		params = append([]php.Pair{{Name: f.param, Value: v}}, params...)
 	}
 	c.fail(at, f.message, f.name, params...)
 }

@@ -17,10 +17,18 @@ func (c *check) array(v *php.Array, s *php.Array, at place) {
 	if php.Truthy(s.Member("uniqueItems")) && hasDuplicates(v) {
 		c.fail(at, "There are no duplicates allowed in the array", "uniqueItems")
 	}
-	if items, ok := s.Member("items").(*php.Array); ok && items.IsList() {
-		c.tuple(v, s, items, at)
-	} else if ok {
-		c.items(v, s, items, at)
+	switch items := s.Member("items").(type) {
+	case *php.Array:
+		if items.IsList() {
+			c.tuple(v, s, items, at)
+		} else {
+			c.items(v, s, items, at)
+		}
+	case nil:
+	default:
+		if items != true && v.Len() > 0 {
+			throw("TypeError", "array_key_exists(): Argument #2 ($array) must be of type array, "+php.DebugType(items)+" given")
+		}
 	}
 }
 
@@ -59,5 +67,9 @@ func (c *check) tuple(v, s, items *php.Array, at place) {
 		case limited:
 			c.undefined(item, additional, at.step(key))
 		}
+	}
+	for i := v.Len(); v.Len() > 0 && i < items.Len(); i++ {
+		key, definition := items.At(i)
+		c.undefined(absent{}, definition, at.step(key))
 	}
 }

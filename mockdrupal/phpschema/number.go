@@ -9,9 +9,17 @@ import (
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// bound is minimum or maximum with its exclusive companion, a flag as Draft 4 has it. A companion that is a limit of its
-// own, as later drafts have it, is kept too, where the library refuses every number: a site of such schemas would be of
-// no use to anyone.
+// shown is a number as %d prints it.
+func shown(v php.Value) string {
+	if n, ok := v.(int64); ok {
+		return decimal(n)
+	}
+	f, _ := numeric(v)
+	return decimal(int64(f))
+}
+
+// bound is minimum or maximum with its exclusive companion. That is a flag, as Draft 4 has it: of the number that later drafts
+// have there only the truth counts, and without its bound it refuses every number.
 type bound struct {
 	keyword, companion string
 	side               int // the side of the limit on which a value is refused
@@ -29,37 +37,30 @@ func (c *check) number(v php.Value, s *php.Array, at place) {
 	for _, b := range bounds {
 		c.bound(v, s, at, b)
 	}
+	if by, ok := keyword(s, "divisibleBy"); ok && !isMultiple(v, by) {
+		c.fail(at, "Is not divisible by "+shown(by), "divisibleBy", php.Pair{Name: "divisibleBy", Value: by})
+	}
 	if of, ok := keyword(s, "multipleOf"); ok && !isMultiple(v, of) {
 		c.fail(at, "Must be a multiple of %s", "multipleOf", php.Pair{Name: "multipleOf", Value: of})
 	}
-	if _, isText := v.(string); !isText {
-		c.format(v, s, at)
-	}
+	c.format(v, s, at)
 }
 
 func (c *check) bound(v php.Value, s *php.Array, at place, b bound) {
 	limit, bounded := keyword(s, b.keyword)
 	flag, flagged := keyword(s, b.companion)
-	if own, ok := number(flag); ok {
-		if compare(v, flag)*b.side >= 0 {
-			c.fail(at, b.exclusive+decimal(int64(own)), b.companion, php.Pair{Name: b.keyword, Value: flag})
-		}
-		flag, flagged = nil, false
-	}
 	if flagged && !bounded {
 		c.fail(at, "Use of "+b.companion+" requires presence of "+b.keyword, b.missing)
 		return
 	}
-	l, ok := numeric(limit)
-	if !ok {
+	if _, ok := numeric(limit); !ok {
 		return
 	}
-	shown := decimal(int64(l)) // the library prints bounds with %d
 	switch param := (php.Pair{Name: b.keyword, Value: limit}); {
 	case php.Truthy(flag) && compare(v, limit)*b.side >= 0:
-		c.fail(at, b.exclusive+shown, b.companion, param)
+		c.fail(at, b.exclusive+shown(limit), b.companion, param)
 	case compare(v, limit)*b.side > 0:
-		c.fail(at, b.message+shown, b.keyword, param)
+		c.fail(at, b.message+shown(limit), b.keyword, param)
 	}
 }
 
@@ -67,5 +68,8 @@ func (c *check) bound(v php.Value, s *php.Array, at place, b bound) {
 func isMultiple(v, of php.Value) bool {
 	n, _ := numeric(v)
 	step, ok := numeric(of)
-	return !ok || step == 0 || math.Abs(n-math.Round(n/step)*step) < 1e-10
+	if ok && step == 0 {
+		throw("DivisionByZeroError", "Division by zero")
+	}
+	return !ok || math.Abs(n-math.Round(n/step)*step) < 1e-10
 }

@@ -1,7 +1,6 @@
 package phpschema
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
@@ -23,23 +22,14 @@ func (c *check) object(v, s *php.Array, at place) {
 func (c *check) properties(v, properties *php.Array, at place) {
 	for i := range properties.Len() {
 		key, definition := properties.At(i)
-		if value, has := v.Get(key); has {
+		value, has := v.Get(key)
+		if !has {
+			value = absent{}
+		}
+		if d, ok := definition.(*php.Array); ok && !d.IsList() {
 			c.undefined(value, definition, at.step(key))
-			continue
-		}
-		d, ok := definition.(*php.Array)
-		if required, isFlag := boolean(d, "required"); ok && isFlag && required { // Draft 3
-			c.fail(at.step(key), "The property %s is required", "required", php.Pair{Name: "property", Value: key.String()})
 		}
 	}
-}
-
-func boolean(schema *php.Array, name string) (value, ok bool) {
-	if schema == nil {
-		return false, false
-	}
-	value, ok = schema.Member(name).(bool)
-	return value, ok
 }
 
 func (c *check) patternProperties(v, s *php.Array, at place) (matched []php.Key) {
@@ -49,14 +39,14 @@ func (c *check) patternProperties(v, s *php.Array, at place) (matched []php.Key)
 	}
 	for i := range patterns.Len() {
 		pattern, definition := patterns.At(i)
-		re, err := regexp.Compile(pattern.String())
-		if err != nil {
+		re := compilePattern(pattern.String())
+		if re == nil {
 			c.fail(at, "The pattern %s is invalid", "pregrex", php.Pair{Name: "pregex", Value: keyValue(pattern)})
 			continue
 		}
 		for j := range v.Len() {
 			key, value := v.At(j)
-			if matches(re, key.String()) {
+			if re.match(key.String()) {
 				matched = append(matched, key)
 				c.undefined(value, definition, at.step(key))
 			}
@@ -78,23 +68,27 @@ func (c *check) count(v, s *php.Array, at place) {
 // additional checks the members that have no definition; an empty one counts for none, for PHP takes it for false.
 func (c *check) additional(v, s, properties *php.Array, matched []php.Key, at place) {
 	extra, ok := keyword(s, "additionalProperties")
-	if !ok {
-		return
-	}
 	for i := range v.Len() {
 		key, value := v.At(i)
+		var definition php.Value
 		if properties != nil {
-			if definition, _ := properties.Get(key); php.Truthy(definition) {
-				continue
-			}
+			definition, _ = properties.Get(key)
 		}
 		switch {
+		case !ok || php.Truthy(definition):
 		case slices.Contains(matched, key):
 		case extra != false:
 			c.undefined(value, extra, at.step(key))
 		case key.String() != inlineSchema:
 			c.fail(at, "The property %s is not defined and the definition does not allow additional properties",
 				"additionalProp", php.Pair{Name: "property", Value: keyValue(key)})
+		}
+		if d, ok := definition.(*php.Array); ok { // as Draft 3 has it
+			needs := php.ToString(d.Member("requires"))
+			if needs != "" && !php.Truthy(v.Member(needs)) {
+				c.fail(at, "The presence of the property %s requires that %s also be present", "requires",
+					php.Pair{Name: "property", Value: keyValue(key)}, php.Pair{Name: "requiredProperty", Value: d.Member("requires")})
+			}
 		}
 	}
 }

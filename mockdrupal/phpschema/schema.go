@@ -1,9 +1,11 @@
-// Package phpschema validates PHP values as justinrainbow/json-schema 6 does for Drupal's jsonrpc module (Draft 4,
-// CHECK_MODE_TYPE_CAST), and words the errors as that library does, because the site shows them in its responses. It is no
-// validator to check anything else with: what that library ignores (contains, if, propertyNames) is ignored here.
+// Package phpschema validates PHP values as justinrainbow/json-schema 6.11 does for Drupal's jsonrpc module: in
+// CHECK_MODE_TYPE_CAST, in which it reads the keywords of Drafts 3 and 4 whatever the schema declares. It words the errors as
+// that library does, because the site shows them in its responses. It is no validator to check anything else with: what that
+// library ignores (contains, if, propertyNames, prefixItems) is ignored here, and where it throws an exception, so does Validate.
 //
 // Its invariant: Validate changes neither value nor schema, and reports errors in the library's order. A value and a
-// schema, both decoded by package php, go in; the list of violations comes out.
+// schema, both decoded by package php, go in; the list of violations comes out. Nothing is fetched: a reference to another
+// document is one to a document that is not there.
 package phpschema
 
 import (
@@ -57,14 +59,36 @@ func (e Error) pointer() string {
 	return strings.TrimRight(b.String(), "/")
 }
 
+// Exception is a PHP exception that the library throws in place of a verdict.
+type Exception struct {
+	Class   string // TypeError, DivisionByZeroError, or "" for all those that extend PHP's Exception
+	Message string
+}
+
+func (e *Exception) Error() string { return e.Message }
+
+func throw(class, message string) { panic(&Exception{class, message}) }
+
 // Validate returns what is wrong with v under schema, a schema decoded to PHP values; nil when it conforms. Errors come
-// in the library's order, each of them once.
-func Validate(v, schema php.Value) []Error {
+// in the library's order, each of them once. thrown is nil unless the library throws an exception.
+func Validate(v, schema php.Value) (errs []Error, thrown *Exception) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ours := r.(*Exception)
+			if !ours {
+				panic(r)
+			}
+			errs, thrown = nil, e
+		}
+	}()
 	root, _ := schema.(*php.Array)
 	c := check{root: root}
 	c.undefined(v, schema, place{})
-	return distinct(c.errors)
+	return distinct(c.errors), nil
 }
+
+// absent stands for a value that is not there, under a definition of it.
+type absent struct{}
 
 func distinct(errors []Error) []Error {
 	if len(errors) < 2 {
@@ -83,8 +107,15 @@ func distinct(errors []Error) []Error {
 type check struct {
 	root   *php.Array
 	errors []Error
-	depth  int // of $ref upon $ref
+	depth  int
+	steps  int
 }
+
+// What a schema may cost: PHP runs out of memory where a reference leads to itself by way of another keyword.
+const (
+	maxDepth = 1000
+	maxSteps = 1_000_000
+)
 
 // place is where in the document a value stands.
 type place struct {
@@ -98,6 +129,19 @@ func (p place) step(key php.Key) place {
 		return place{p.path, ""}
 	}
 	return place{append(slices.Clip(p.path), key.String()), keyValue(key)}
+}
+
+// again is the place as the library has it within some keywords: its last step twice.
+func (p place) again() place {
+	switch last := p.last.(type) {
+	case int64:
+		return p.step(php.Key{Int: last, IsInt: true})
+	case string:
+		if last != "" {
+			return p.step(php.KeyOf(last))
+		}
+	}
+	return p
 }
 
 // branch is the same place for a subschema of a combinator.
@@ -165,74 +209,81 @@ func plain(doc []byte) string {
 	return b.String()
 }
 
-// maxRefs bounds $ref chains; a schema that needs more is cyclic.
-const maxRefs = 64
-
 func (c *check) undefined(v, schema php.Value, at place) {
-	s, ok := schema.(*php.Array)
-	if !ok || s.Len() == 0 {
-		return
+	c.depth++
+	c.steps++
+	defer func() { c.depth-- }()
+	if c.depth > maxDepth || c.steps > maxSteps {
+		throw("Error", "Allowed memory size exhausted")
 	}
-	if ref, ok := s.Member("$ref").(string); ok {
-		target, found := c.resolve(ref)
-		if !found || c.depth == maxRefs {
-			return
-		}
-		c.depth++
-		defer func() { c.depth-- }()
-		c.undefined(v, target, at)
+	s, ok := c.dereferenced(schema, nil).(*php.Array)
+	if !ok || s.IsList() { // a list is no schema, and {} is one to PHP
 		return
 	}
 	outer := c.errors
 	c.errors = nil // a validator of its own, as in the library
 	c.common(v, s, at)
-	c.combinators(v, s, at)
-	c.types(v, s, at)
+	if _, isAbsent := v.(absent); !isAbsent {
+		c.combinators(v, s, at)
+		c.types(v, s, at)
+	} else if required := s.Member("required"); php.Truthy(required) || required != nil && isObject(required) && !isList(required) {
+		c.options(v, s, at)
+	}
 	c.errors = append(outer, c.errors...)
 }
 
-func (c *check) resolve(ref string) (php.Value, bool) {
-	rest, local := strings.CutPrefix(ref, "#")
-	if !local || c.root == nil {
-		return nil, false
-	}
-	var at php.Value = c.root
-	for _, s := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
-		if s == "" {
-			continue
-		}
-		a, ok := at.(*php.Array)
-		if !ok {
-			return nil, false
-		}
-		if at, ok = a.Get(php.KeyOf(strings.NewReplacer("~1", "/", "~0", "~").Replace(s))); !ok {
-			return nil, false
-		}
-	}
-	return at, true
-}
-
 func (c *check) common(v php.Value, s *php.Array, at place) {
-	if required, ok := s.Member("required").(*php.Array); ok && isObject(v) {
-		for _, name := range values(required) {
+	if bases, ok := s.Member("extends").(*php.Array); ok {
+		if !bases.IsList() {
+			bases = php.List(bases)
+		}
+		for _, base := range values(bases) {
+			c.undefined(v, base, at.again())
+		}
+	}
+	_, isAbsent := v.(absent)
+	switch required, has := keyword(s, "required"); {
+	case !isAbsent && !isObject(v):
+	case !isAbsent && has && isList(required):
+		for _, name := range values(required.(*php.Array)) {
 			key := php.KeyOf(php.ToString(name))
 			if _, has := v.(*php.Array).Get(key); !has {
 				c.fail(at.step(key), "The property %s is required", "required", php.Pair{Name: "property", Value: name})
 			}
 		}
-	}
-	c.typeOf(v, s, at)
-	if not, ok := keyword(s, "not"); ok {
-		before := len(c.errors)
-		c.undefined(v, not, at)
-		matched := len(c.errors) == before
-		c.errors = c.errors[:before]
-		if matched {
-			c.fail(at, "Matched a schema which it should not", "not")
+	case has && !isList(required): // a flag, as Draft 3 has it
+		if isAbsent && (php.Truthy(required) || isObject(required)) {
+			var name php.Value = false // what PHP's end() says of no path
+			if n := len(at.path); n > 0 {
+				name = at.path[n-1]
+			}
+			c.fail(at, "The property %s is required", "required", php.Pair{Name: "property", Value: name})
 		}
+	case isAbsent:
+		return
 	}
-	if deps, ok := s.Member("dependencies").(*php.Array); ok && isObject(v) {
+	if !isAbsent {
+		c.typeOf(v, s.Member("type"), at)
+	}
+	if disallow, ok := keyword(s, "disallow"); ok {
+		c.mustFail(at, "Disallowed value was matched", "disallow", func() { c.typeOf(v, disallow, at) })
+	}
+	if not, ok := keyword(s, "not"); ok {
+		c.mustFail(at, "Matched a schema which it should not", "not", func() { c.undefined(v, not, at.again()) })
+	}
+	if deps, ok := s.Member("dependencies").(*php.Array); ok && !isAbsent && isObject(v) {
 		c.dependencies(v.(*php.Array), deps, at)
+	}
+}
+
+// mustFail enters an error where a part of a schema finds none.
+func (c *check) mustFail(at place, message, name string, part func()) {
+	before := len(c.errors)
+	part()
+	matched := len(c.errors) == before
+	c.errors = c.errors[:before]
+	if matched {
+		c.fail(at, message, name)
 	}
 }
 
@@ -242,9 +293,12 @@ func (c *check) dependencies(v, deps *php.Array, at place) {
 		if _, has := v.Get(key); !has {
 			continue
 		}
-		needs := php.List(dep) // Draft 3: one name
-		if list, ok := dep.(*php.Array); ok {
-			if needs = list; !list.IsList() {
+		needs := php.List()
+		switch d := dep.(type) {
+		case string: // as Draft 3 has it
+			needs = php.List(d)
+		case *php.Array:
+			if needs = d; !d.IsList() {
 				c.undefined(v, dep, at.branch())
 				continue
 			}
@@ -258,58 +312,11 @@ func (c *check) dependencies(v, deps *php.Array, at place) {
 	}
 }
 
-var wording = map[string]string{
-	"integer": "an integer", "number": "a number", "boolean": "a boolean", "object": "an object",
-	"array": "an array", "string": "a string", "null": "a null", "any": "",
-}
-
-func (c *check) typeOf(v php.Value, s *php.Array, at place) {
-	var names []string
-	switch t := s.Member("type").(type) {
-	case string:
-		names = []string{t}
-	case *php.Array:
-		for _, n := range values(t) {
-			names = append(names, php.ToString(n))
-		}
-	default:
-		return
-	}
-	if slices.ContainsFunc(names, func(name string) bool { return isType(v, name) }) {
-		return
-	}
-	words := make([]string, len(names))
-	for i, n := range names {
-		words[i] = wording[n]
-	}
-	expected := strings.Join(words, ", ")
-	if n := len(words); n > 1 {
-		expected = strings.Join(words[:n-1], ", ") + " or " + words[n-1]
-	}
-	c.fail(at, "%s value found, but %s is required", "type",
-		php.Pair{Name: "found", Value: php.TypeName(v)}, php.Pair{Name: "expected", Value: expected})
-}
-
-func isType(v php.Value, name string) bool {
-	switch name {
-	case "object":
-		return isObject(v)
-	case "array":
-		return isArray(v)
-	case "number":
-		return isType(v, "integer") || php.TypeName(v) == "double"
-	case "null":
-		return v == nil
-	case "any":
-		return true
-	default:
-		_, known := wording[name]
-		return !known || php.TypeName(v) == name // an unknown type (a Drupal field type) takes anything
-	}
-}
-
 // isObject and isArray are the library's LooseTypeCheck: [] is both.
 func isObject(v php.Value) bool {
+	if _, ok := v.(absent); ok {
+		return true
+	}
 	a, ok := v.(*php.Array)
 	return ok && (a.Len() == 0 || !a.IsList())
 }
@@ -318,6 +325,9 @@ func isArray(v php.Value) bool {
 	a, ok := v.(*php.Array)
 	return ok && a.IsList()
 }
+
+// isList reports whether a part of a schema is a list: {} is one to PHP.
+func isList(v php.Value) bool { return isArray(v) }
 
 func values(a *php.Array) []php.Value {
 	vs := make([]php.Value, a.Len())
@@ -341,6 +351,11 @@ func (c *check) types(v php.Value, s *php.Array, at place) {
 	if _, ok := numeric(v); ok {
 		c.number(v, s, at)
 	}
+	c.options(v, s, at)
+}
+
+// options are the keywords enum and const.
+func (c *check) options(v php.Value, s *php.Array, at place) {
 	if enum, ok := s.Member("enum").(*php.Array); ok {
 		if !slices.ContainsFunc(values(enum), func(want php.Value) bool { return isOneOf(v, want) }) {
 			c.fail(at, "Does not have a value in the enumeration %s", "enum", php.Pair{Name: "enum", Value: enum})

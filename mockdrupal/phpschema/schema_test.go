@@ -35,7 +35,7 @@ func TestErrorsInTheLibrarysWords(t *testing.T) {
 		{"a numeric string meets its bounds", `{"type":"integer","minimum":3}`, `"2"`, []string{": String value found, but an integer is required (type)", ": Must have a minimum value greater than or equal to 3 (minimum)"}},
 		{"bounds", `{"minimum":1,"maximum":5,"multipleOf":2}`, `7`, []string{": Must have a maximum value less than or equal to 5 (maximum)", ": Must be a multiple of 2 (multipleOf)"}},
 		{"exclusive, Draft 4", `{"minimum":1,"exclusiveMinimum":true}`, `1`, []string{": Must have a minimum value greater than 1 (exclusiveMinimum)"}},
-		{"exclusive, later", `{"exclusiveMaximum":1}`, `1`, []string{": Must have a maximum value less than 1 (exclusiveMaximum)"}},
+		{"exclusive, later", `{"exclusiveMaximum":1}`, `1`, []string{": Use of exclusiveMaximum requires presence of maximum (missingMaximum)"}},
 		{"lengths and pattern", `{"minLength":3,"pattern":"^a"}`, `"éb"`, []string{": Must be at least 3 characters long (minLength)", ": Does not match the regex pattern ^a (pattern)"}},
 		{"item counts", `{"minItems":2,"uniqueItems":true}`, `[1]`, []string{": There must be a minimum of 2 items in the array, 1 found (minItems)"}},
 		{"duplicates", `{"uniqueItems":true}`, `[{"a":1},{"a":1}]`, []string{": There are no duplicates allowed in the array (uniqueItems)"}},
@@ -66,8 +66,12 @@ func TestErrorsInTheLibrarysWords(t *testing.T) {
 			[]string{"[2]: Boolean value found, but an integer is required (type)"}},
 		{"the dollar stands before a last newline", `{"pattern":"^a$"}`, "\"a\\n\"", nil},
 		{"local reference", `{"definitions":{"n":{"type":"integer"}},"properties":{"a":{"$ref":"#/definitions/n"}}}`, `{"a":"x"}`, []string{"a: String value found, but an integer is required (type)"}},
-		{"cyclic reference ends", `{"$ref":"#"}`, `1`, nil},
-		{"remote reference is not fetched", `{"$ref":"http://127.0.0.1:1/x"}`, `1`, nil},
+		{"a reference to itself", `{"$ref":"#"}`, `1`, []string{"! Dereferencing a pointer to internal://provided-schema/# results in an infinite loop"}},
+		{"a schema that contains itself", `{"properties":{"a":{"$ref":"#"},"b":{"type":"string"}}}`, `{"a":{"a":{"b":1}}}`, []string{"a.a.b: Integer value found, but a string is required (type)"}},
+		{"a schema that needs itself", `{"not":{"$ref":"#"}}`, `1`, []string{"Error! Allowed memory size exhausted"}},
+		{"a schema that needs itself twice", `{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`, `1`, []string{"Error! Allowed memory size exhausted"}},
+		{"no such definition", `{"properties":{"a":{"$ref":"#/definitions/x"}}}`, `{"a":1}`, []string{"! File: internal://provided-schema/ is found, but could not resolve fragment: #/definitions/x"}},
+		{"remote reference is not fetched", `{"$ref":"http://127.0.0.1:1/x"}`, `1`, []string{"! file_get_contents(http://127.0.0.1:1/x): Failed to open stream: No such file or directory"}},
 		{"email", `{"format":"email"}`, `"not-an-email"`, []string{": Invalid email (emailFormat)"}},
 		{"email that is one", `{"format":"email"}`, `"a@b.example"`, nil},
 		{"date", `{"format":"date"}`, `"2020-13-01"`, []string{": Invalid date 2020-13-01, expected format YYYY-MM-DD (dateFormat)"}},
@@ -83,12 +87,22 @@ func TestErrorsInTheLibrarysWords(t *testing.T) {
 		{"reference", `{"format":"uri-reference"}`, `"a b"`, []string{": Invalid URL format (urlFormat)"}},
 		{"ip", `{"format":"ipv4"}`, `"1.2.3"`, []string{": Invalid IP address (ipFormat)"}},
 		{"unknown format", `{"format":"colour of the sky"}`, `"x"`, nil},
-		{"a Drupal field type takes anything", `{"type":"entity_reference"}`, `1`, nil},
+		{"an unknown type", `{"type":"entity_reference"}`, `1`, []string{"! 1 is an invalid type for entity_reference"}},
+		{"a multiple of 0", `{"multipleOf":0}`, `1`, []string{"DivisionByZeroError! Division by zero"}},
+		{"words of all alphabets", `{"pattern":"^\\w+$"}`, `"né"`, nil},
+		{"a boundary after any letter", `{"pattern":"\\bfoo\\b"}`, `"éfoo"`, []string{`: Does not match the regex pattern \bfoo\b (pattern)`}},
+		{"look-around", `{"pattern":"^(?=.*\\d)(?!x)\\w++$"}`, `"ab"`, []string{`: Does not match the regex pattern ^(?=.*\d)(?!x)\w++$ (pattern)`}},
+		{"an invalid pattern refuses all", `{"pattern":"("}`, `"("`, []string{`: Does not match the regex pattern ( (pattern)`}},
+		{"the end of the text", `{"pattern":"^abc\\z"}`, `"abc\n"`, []string{`: Does not match the regex pattern ^abc\z (pattern)`}},
 		{"what the library does not know", `{"contains":{"type":"integer"},"if":{},"propertyNames":{"maxLength":1}}`, `{"long":1}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, e := range phpschema.Validate(decode(t, c.value), decode(t, c.schema)) {
+			errs, thrown := phpschema.Validate(decode(t, c.value), decode(t, c.schema))
+			if thrown != nil {
+				got = append(got, thrown.Class+"! "+thrown.Message)
+			}
+			for _, e := range errs {
 				got = append(got, php.ToString(e.Value().Member("property"))+": "+e.Message+" ("+e.Name+")")
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
@@ -99,7 +113,7 @@ func TestErrorsInTheLibrarysWords(t *testing.T) {
 }
 
 func TestErrorAsPHPHasIt(t *testing.T) {
-	errs := phpschema.Validate(decode(t, `{"a":{"b/c":[5]}}`), decode(t, `{"properties":{"a":{"properties":{"b/c":{"items":{"type":"string"}}}}}}`))
+	errs, _ := phpschema.Validate(decode(t, `{"a":{"b/c":[5]}}`), decode(t, `{"properties":{"a":{"properties":{"b/c":{"items":{"type":"string"}}}}}}`))
 	out, err := php.Encode(errs[0].Value())
 	if err != nil || !strings.Contains(string(out), `"property":"a.b\/c[0]","pointer":"\/a\/b~1c\/0","message":"Integer value found, but a string is required","constraint":{"name":"type","params":{"found":"integer","expected":"a string"}},"context":1`) {
 		t.Errorf("%s %v", out, err)
@@ -118,7 +132,8 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, e := range phpschema.Validate(v, s) {
+		errs, _ := phpschema.Validate(v, s)
+		for _, e := range errs {
 			if e.Message == "" || e.Name == "" {
 				t.Fatalf("%s under %s: an error without words", value, schema)
 			}

@@ -1,8 +1,6 @@
 package phpschema
 
 import (
-	"regexp"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
@@ -16,15 +14,8 @@ func (c *check) text(v string, s *php.Array, at place) {
 	if min, ok := number(s.Member("minLength")); ok && n < min {
 		c.fail(at, "Must be at least %s characters long", "minLength", php.Pair{Name: "minLength", Value: s.Member("minLength")})
 	}
-	if pattern, ok := s.Member("pattern").(string); ok {
-		if re, err := regexp.Compile(pattern); err == nil && !matches(re, v) {
-			c.fail(at, "Does not match the regex pattern %s", "pattern", php.Pair{Name: "pattern", Value: pattern})
-		}
+	if pattern, ok := s.Member("pattern").(string); ok && !compilePattern(pattern).match(v) {
+		c.fail(at, "Does not match the regex pattern %s", "pattern", php.Pair{Name: "pattern", Value: pattern})
 	}
 	c.format(v, s, at)
-}
-
-// matches is PHP's preg_match, whose $ also stands before a newline at the end.
-func matches(re *regexp.Regexp, s string) bool {
-	return re.MatchString(s) || re.MatchString(strings.TrimSuffix(s, "\n"))
 }

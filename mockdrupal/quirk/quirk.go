@@ -1,5 +1,5 @@
-// Package quirk names what the recorded site does wrong and the mock does only when asked: a peculiarity of one release, as
-// opposed to a fault that a test arms. What a quirk changes is written where the site does it; this package only knows
+// Package quirk names what the mock does only when asked, as opposed to a fault that a test arms: what the recorded site does
+// wrong, a peculiarity of one release, and what a real site does not do but a bridge must bear. What a quirk changes is written where the site does it; this package only knows
 // names and switches.
 //
 // Its invariant: only quirks of the list All can be switched on.
@@ -12,19 +12,23 @@ import (
 	"sync"
 )
 
-// Quirk is a peculiarity of the recorded site.
+// Quirk is a peculiarity of a site.
 type Quirk struct {
 	Name string
 	Text string // what the site does
 }
 
-// StickyGet is the name of the page cache that ignores the query.
-const StickyGet = "sticky-get-cache"
+// Names of quirks.
+const (
+	StickyGet     = "sticky-get-cache"
+	LenientOutput = "lenient-output"
+)
 
 // All lists all quirks.
 func All() []Quirk {
 	return []Quirk{
 		{StickyGet, "GET /jsonrpc?query= (and the module's describe) responds from the page cache of the caller's permissions: with another user's response, and after a 400 or 204 with that response to every later query, until the site changes; GET /jsonrpc/methods ignores which scopes a token has."},
+		{LenientOutput, "A result is sent whether it conforms to the method's output or not; without the quirk, as on a real site, the call fails with 500 and -32603."},
 	}
 }
 

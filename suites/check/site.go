@@ -9,8 +9,11 @@ import (
 	"sync/atomic"
 	"unicode"
 
+	"github.com/onsi/ginkgo/v2"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 )
 
 // ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows it: it
@@ -199,6 +202,21 @@ func (d *Drupal) Session(who Identity) string {
 	}
 	cookie, _ := d.sessions.LoadOrStore(who, d.Mock.OpenSession(string(who)))
 	return cookie.(string)
+}
+
+// LetResultsBreakOutput makes the site send results that break the output of their method, until the check ends. A Drupal refuses
+// them itself where one call is sent alone, so that the check is not testable before one.
+func (d *Drupal) LetResultsBreakOutput() {
+	site, can := d.Mock.(interface {
+		SetQuirk(name string, on bool) error
+	})
+	if !can {
+		NotTestable("the site refuses results that break the output of their method")
+	}
+	if err := site.SetQuirk(quirk.LenientOutput, true); err != nil {
+		NotTestable(fmt.Sprintf("the site refuses results that break the output of their method, and %v", err))
+	}
+	ginkgo.DeferCleanup(func() { _ = site.SetQuirk(quirk.LenientOutput, false) }) // the site is gone otherwise
 }
 
 // Site is the site as it is served now.

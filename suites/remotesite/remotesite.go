@@ -93,6 +93,11 @@ func (*Site) OpenSession(string) (cookie string) {
 // EndSessions does nothing: there are none of OpenSession, and a site ends those of an account whose password changes.
 func (*Site) EndSessions(string) {}
 
+// SetQuirk switches a peculiarity of the site on or off. It fails where the site has none to switch, as a Drupal.
+func (s *Site) SetQuirk(name string, on bool) error {
+	return s.client.SetQuirk(context.Background(), name, on)
+}
+
 // Restore puts the site back as it was found.
 func (s *Site) Restore(ctx context.Context) error {
 	s.mu.Lock()

@@ -16,11 +16,11 @@ var parserName = regexp.MustCompile(`^([pP]arse|[dD]ecode|[uU]nmarshal|[rR]ead)(
 
 // unfuzzed are packages with such functions that need no fuzz target of their own, and why.
 var unfuzzed = map[string]string{
-	"internal/inmemory":              "what it reads it understands nothing of",
-	"internal/starter/go":            "it is the user's own from the first day on, and its tests are part of it",
-	"suites/areas/auth":                    "it reads tokens that the run made, or that its user gave",
-	"suites/contract":                "it reads the contract, which is part of the program",
-	"suites/scenario":                "it reads what stands in the checks",
+	"internal/inmemory":                "what it reads it understands nothing of",
+	"internal/starter/go":              "it is the user's own from the first day on, and its tests are part of it",
+	"suites/areas/auth":                "it reads tokens that the run made, or that its user gave",
+	"suites/contract":                  "it reads the contract, which is part of the program",
+	"suites/scenario":                  "it reads what stands in the checks",
 	"internal/selftest/mutants":        "it reads what the reference bridge says",
 	"internal/selftest/mutants/tokens": "it reads tokens that the selftest made",
 	"internal/selftest/reach":          "it reads what the selftest's own bridges and checks send",

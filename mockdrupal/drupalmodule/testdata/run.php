@@ -4,7 +4,8 @@
  * @file
  * Sends requests to an exported module and prints its responses, one a line.
  *
- * Usage: php run.php MODULE < requests.jsonl. A request is {"verb", "path",
+ * Usage: php run.php MODULE < requests.jsonl, or with the file as the second
+ * argument, where PHP has no standard input. A request is {"verb", "path",
  * "query", "body", "authorization", "uid", "name"}, a response its status and
  * its body; bodies are in base64. The verb UNINSTALL uninstalls the module;
  * its response is what the site stored before, during and after.
@@ -52,6 +53,7 @@ set_error_handler(function (int $severity, string $message, string $file, int $l
   throw new \ErrorException($message, 0, $severity, $file, $line);
 });
 
+$argv = isset($_SERVER['ARGV_JSON']) ? [__FILE__, ...json_decode($_SERVER['ARGV_JSON'])] : $argv;
 $module = $argv[1];
 require __DIR__ . '/standins/drupal.php';
 require __DIR__ . '/standins/jsonrpc.php';
@@ -276,7 +278,8 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
 }
 
 $stage = new Stage($module);
-while (($line = fgets(STDIN)) !== FALSE) {
+$requests = fopen($argv[2] ?? 'php://stdin', 'r');
+while (($line = fgets($requests)) !== FALSE) {
   $sent = json_decode($line, TRUE, 512, JSON_THROW_ON_ERROR);
   $stage->caller = ['uid' => $sent['uid'] ?? 0, 'name' => $sent['name'] ?? ''];
   $headers = isset($sent['authorization']) ? ['Authorization' => $sent['authorization']] : [];

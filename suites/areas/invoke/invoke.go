@@ -272,6 +272,7 @@ func emptyArguments(ctx context.Context, t *check.T) {
 
 func outputMatchesSchema(ctx context.Context, t *check.T) {
 	scenario.MustGiveResults(ctx, t)
+	t.Drupal.LetResultsBreakOutput()
 	broken := scenario.Failing(t)[0]
 	if r := t.As(check.Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
 		check.BlockedBy(check.Finding{Subject: "a method that fails does not get 500 execution_error"}, "invoke/execution-error-500")

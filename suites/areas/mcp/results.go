@@ -64,6 +64,7 @@ const (
 )
 
 func structuredMismatch(ctx context.Context, t *check.T) {
+	t.Drupal.LetResultsBreakOutput()
 	agent, spoken := t.As(check.Agent), revisions(ctx, t)
 	for _, revision := range spoken {
 		MustListTools(ctx, MustMCP(ctx, agent, revision))

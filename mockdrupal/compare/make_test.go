@@ -1,4 +1,4 @@
-package transcript_test
+package compare_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
 
 // site runs a mock of the default site and returns its address and data.
@@ -49,11 +49,11 @@ const someCases = `
 func TestRecordingsAgreeWithTheSiteTheyWereMadeOf(t *testing.T) {
 	address, data := site(t)
 	out := t.TempDir()
-	err := transcript.MakeRecordings(t.Context(), transcript.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: transcript.SiteCredentials(data)})
+	err := compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: compare.SiteCredentials(data)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: out, URL: address, Credentials: transcript.SiteCredentials(data)})
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestADifferenceIsNamed(t *testing.T) {
 	address, data := site(t)
 	out := t.TempDir()
 	recording := `{"id":"x/one","as":"agent","auth":"basic","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no.such\"}"},` +
-		`"response":{"status":400,"headers":{"Content-Type":"application/json"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"error\":{\"code\":-32601,\"message\":\"Method Not Found\",\"data\":\"?\"}}"}}`
+		`"response":{"status":400,"headers":{"Content-Type":"application/json","X-Generator":"Drupal 10 (https://www.drupal.org)"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"error\":{\"code\":-32601,\"message\":\"Method Not Found\",\"data\":\"?\"}}"}}`
 	if err := os.WriteFile(filepath.Join(out, "x.jsonl"), []byte(recording), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: out, URL: address, Credentials: transcript.SiteCredentials(data)})
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,8 @@ func TestADifferenceIsNamed(t *testing.T) {
 	for _, d := range report.Differences {
 		where = append(where, d.Where)
 	}
-	if strings.Join(where, ", ") != "body /id, body /error/data" || report.Agrees() {
+	// All headers are compared, those that only one side has included.
+	if strings.Join(where, ", ") != "header Cache-Control, header Content-Language, header Expires, header X-Content-Type-Options, header X-Frame-Options, body /id, body /error/data" || report.Agrees() {
 		t.Errorf("differences at %v", where)
 	}
 }
@@ -106,9 +107,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		"relative path": {`{"id":"a/b","request":{"method":"GET","path":"x"}}`, "http://127.0.0.1:1", "starts with /"},
 		"nothing":       {"\n", "http://127.0.0.1:1", "no cases"},
 		"no address":    {someCases, "127.0.0.1", "http://"},
-		"no site there": {someCases, "http://127.0.0.1:1", "calling the site"},
+		"no password":   {strings.ReplaceAll(someCases, `"as":"agent"`, `"as":"a-b"`), "http://127.0.0.1:1", "no password is given for the account a-b: set BRIDGECHECK_PASSWORD_A_B"},
+		"no site there": {someCases, "http://127.0.0.1:1", "cannot be reached"},
 	} {
-		err := transcript.MakeRecordings(t.Context(), transcript.RecordOptions{URL: c.url, Cases: write(t, c.cases), Out: t.TempDir(), Credentials: transcript.SiteCredentials(data)})
+		err := compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: c.url, Cases: write(t, c.cases), Out: t.TempDir(), Credentials: compare.SiteCredentials(data)})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
 		}
@@ -116,7 +118,7 @@ func TestBadInputIsNamed(t *testing.T) {
 }
 
 func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
-	env := transcript.EnvironmentCredentials(func(name string) (string, bool) {
+	env := compare.EnvironmentCredentials(func(name string) (string, bool) {
 		v, ok := map[string]string{"BRIDGECHECK_PASSWORD_AGENT_2": "p", "BRIDGECHECK_TOKEN_AGENT_2": "t"}[name]
 		return v, ok
 	})
@@ -126,14 +128,14 @@ func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
 	if _, ok := env("nobody"); ok {
 		t.Error("an account that the environment does not name is known")
 	}
-	file, err := transcript.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`))
+	file, err := compare.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c, ok := file("agent"); !ok || c.Password != "p" || c.Tokens["scoped"] != "t" {
 		t.Errorf("from the file: %+v %v", c, ok)
 	}
-	if _, err := transcript.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`)); err == nil || !strings.Contains(err.Error(), "pasword") {
+	if _, err := compare.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`)); err == nil || !strings.Contains(err.Error(), "pasword") {
 		t.Errorf("a wrong member: %v", err)
 	}
 }
@@ -141,9 +143,9 @@ func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
 func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte(`{"id":"a/b","request":{"method":"GET","path":"/"},"response":{"status":200,"headers":{},"body":"x"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		r, err := transcript.ParseRecord(line)
+		r, err := compare.ParseRecord(line)
 		if err == nil {
-			transcript.Compare(r, transcript.Received{Status: r.Response.Status, Body: line}, "127.0.0.1:1")
+			compare.Compare(r, compare.Received{Status: r.Response.Status, Body: line}, "http://127.0.0.1:1")
 		}
 	})
 }

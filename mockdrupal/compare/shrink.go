@@ -1,4 +1,4 @@
-package sitecompare
+package compare
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 )
 
 // candidates are smaller requests, the much smaller ones first.
-func candidates(r Request) iter.Seq[Request] {
-	return func(yield func(Request) bool) {
+func candidates(r Generated) iter.Seq[Generated] {
+	return func(yield func(Generated) bool) {
 		bodies := cuts(r.Body)
 		if json.Valid([]byte(r.Body)) {
 			bodies = smaller(r.Body)

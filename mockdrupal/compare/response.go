@@ -1,4 +1,4 @@
-package transcript
+package compare
 
 import (
 	_ "embed"
@@ -13,13 +13,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Difference is one point in which a response is not as recorded.
 type Difference struct {
 	Record   string `json:"record"`
-	Where    string `json:"where"` // status, header NAME, html title, or body and the JSON pointer in it
+	Where    string `json:"where"` // status, header NAME, html title, or body and the JSON pointer in it where there is one
 	Expected string `json:"expected"`
 	Got      string `json:"got"`
 }
@@ -35,10 +36,16 @@ type Received struct {
 	Body   []byte
 }
 
+// LeftOut is headers that are not compared, and the reason.
+type LeftOut struct {
+	Headers []string `json:"headers"`
+	Why     string   `json:"why"`
+}
+
 // volatile is what differs from run to run, as volatile.json lists it.
 type volatile struct {
-	IgnoredHeaders    []string `json:"ignored_headers"`
-	HeadersByPresence []string `json:"headers_by_presence"`
+	LeftOut           []LeftOut `json:"headers_left_out"`
+	HeadersByPresence []string  `json:"headers_by_presence"`
 	Members           []struct {
 		Path    string `json:"path"`    // pattern for the request's path; "": any
 		Request string `json:"request"` // pattern for the request's body or query; "": any
@@ -65,6 +72,16 @@ func loadVolatile() volatile {
 	return v
 }
 
+// password returns the wrong password of a record that is about one.
+func (v volatile) password(r Record) (wrong string, ok bool) {
+	for _, p := range v.Passwords {
+		if strings.Contains(r.About, p.About) {
+			return p.Password, true
+		}
+	}
+	return "", false
+}
+
 // shapes returns the members of the response's body that are compared by shape.
 func (v volatile) shapes(r Record) []string {
 	text, _ := url.QueryUnescape(r.Request.Path)
@@ -80,20 +97,28 @@ func (v volatile) shapes(r Record) []string {
 	return names
 }
 
-// Compare returns where a response differs from the recorded one: status, content type, the headers that mean
-// something, and the body; JSON as JSON with numbers and strings compared by their text, of a page only the title. host
-// is the address that the site under comparison was called at; absolute links must contain it.
-func Compare(r Record, a Received, host string) []Difference {
-	return loadVolatile().compare(r, a, host)
+// Compare returns where a response differs from the record's: status, all headers but those of HeadersLeftOut, and the body
+// byte for byte; of a page only the title. base is the address at which the site under comparison was called: absolute links
+// must start with it.
+func Compare(r Record, a Received, base string) []Difference {
+	return loadVolatile().compare(r, a, base)
 }
 
-func (v volatile) compare(r Record, a Received, host string) []Difference {
-	if r.Response.Status == 0 {
-		return nil // no response was recorded
-	}
-	c := comparison{record: r, volatile: v, host: host}
+// HeadersLeftOut lists the headers that are not compared.
+func HeadersLeftOut() []LeftOut { return loadVolatile().LeftOut }
+
+func (v volatile) compare(r Record, a Received, base string) []Difference {
+	return (&comparison{record: r, volatile: v, base: base}).run(a)
+}
+
+func (c *comparison) run(a Received) []Difference {
+	r := c.record
 	if a.Status != r.Response.Status {
-		c.differ("status", strconv.Itoa(r.Response.Status), strings.TrimSpace(strconv.Itoa(a.Status)+" "+string(a.Body)))
+		var body string
+		if r.Response.Body != nil {
+			body = *r.Response.Body
+		}
+		c.differ("status", summary(r.Response.Status, body), summary(a.Status, string(a.Body)))
 		return c.found
 	}
 	c.headers(a.Header)
@@ -104,8 +129,16 @@ func (v volatile) compare(r Record, a Received, host string) []Difference {
 type comparison struct {
 	record   Record
 	volatile volatile
-	host     string
+	base     string
+	core     *mockdrupal.Core // the version of Drupal under comparison; nil: the recorded one
 	found    []Difference
+}
+
+func summary(status int, body string) string {
+	if status == 0 {
+		return "no response"
+	}
+	return strings.TrimSpace(strconv.Itoa(status) + " " + body)
 }
 
 func (c *comparison) differ(where, expected, got string) {
@@ -122,20 +155,22 @@ func shorten(s string) string {
 	return s
 }
 
-// mustAgree are headers that a response may not have where the record has none.
-var mustAgree = []string{"Content-Type", "WWW-Authenticate", "Allow", "Location"}
-
 func (c *comparison) headers(got http.Header) {
-	names := slices.Concat(slices.Collect(maps.Keys(c.record.Response.Headers)), mustAgree)
+	names := slices.Collect(maps.Keys(got))
+	recorded := http.Header{}
+	for name, value := range c.record.Response.Headers {
+		recorded.Set(name, value)
+		names = append(names, http.CanonicalHeaderKey(name))
+	}
+	if c.core != nil {
+		c.core.Rewrite(recorded)
+	}
 	slices.Sort(names)
-	seen := map[string]bool{}
-	for _, name := range names {
-		key := http.CanonicalHeaderKey(name)
-		if seen[key] || contains(c.volatile.IgnoredHeaders, key) {
+	for _, key := range slices.Compact(names) {
+		if slices.ContainsFunc(c.volatile.LeftOut, func(l LeftOut) bool { return contains(l.Headers, key) }) {
 			continue
 		}
-		seen[key] = true
-		want, have := c.relocate(c.record.Response.header(name)), got.Get(name)
+		want, have := c.relocate(recorded.Get(key)), strings.Join(got[key], ", ")
 		if contains(c.volatile.HeadersByPresence, key) {
 			want, have = strconv.FormatBool(want != ""), strconv.FormatBool(have != "")
 		}
@@ -158,8 +193,13 @@ func orNone(s string) string {
 
 // relocate puts the compared site's address in place of the recorded one.
 func (c *comparison) relocate(s string) string {
-	if was := c.record.host(); was != "" && c.host != "" {
-		return strings.ReplaceAll(s, was, c.host)
+	was := c.record.host()
+	if was == "" || c.base == "" {
+		return s
+	}
+	escaped := func(s string) string { return strings.ReplaceAll(s, "/", `\/`) } // as PHP writes it in JSON
+	for _, from := range []string{"http://" + was, "https://" + was} {
+		s = strings.NewReplacer(from, c.base, escaped(from), escaped(c.base)).Replace(s)
 	}
 	return s
 }
@@ -181,15 +221,23 @@ func (c *comparison) body(a Received) {
 	if want.Body == nil {
 		return
 	}
-	expected := c.relocate(*want.Body)
-	if expected == string(a.Body) {
+	expected, got, before := c.volatile.read([]byte(c.relocate(*want.Body))), c.volatile.read(a.Body), len(c.found)
+	if expected == got {
 		return
 	}
-	if !isJSON([]byte(expected)) || !isJSON(a.Body) {
-		c.differ("body", expected, string(a.Body))
-		return
+	if isJSON([]byte(expected)) && isJSON(a.Body) {
+		shapes := c.volatile.shapes(c.record)
+		if c.json("", []byte(expected), []byte(got), shapes); len(c.found) > before || len(shapes) > 0 {
+			return
+		}
 	}
-	c.json("", []byte(expected), a.Body)
+	// No JSON, or the same JSON in other bytes.
+	at := 0
+	for at < min(len(expected), len(got)) && expected[at] == got[at] {
+		at++
+	}
+	from := max(0, at-shown/4)
+	c.differ("body", expected[from:], got[from:])
 }
 
 func isJSON(b []byte) bool {
@@ -197,11 +245,11 @@ func isJSON(b []byte) bool {
 	return err == nil
 }
 
-// json compares two documents token by token; members may come in any order.
-func (c *comparison) json(at string, want, got []byte) {
+// json finds where two documents differ, token by token; members may come in any order. Of shapes only the shape is compared.
+func (c *comparison) json(at string, want, got []byte, shapes []string) {
 	w, g := php.Members(want), php.Members(got)
 	if w != nil && g != nil || isEmptyObject(want) && isEmptyObject(got) {
-		c.members(at, w, g)
+		c.members(at, w, g, shapes)
 		return
 	}
 	if w, g := php.Elements(want), php.Elements(got); w != nil && g != nil {
@@ -210,47 +258,34 @@ func (c *comparison) json(at string, want, got []byte) {
 			return
 		}
 		for i := range w {
-			c.json(at+"/"+strconv.Itoa(i), w[i], g[i])
+			c.json(at+"/"+strconv.Itoa(i), w[i], g[i], nil)
 		}
 		return
 	}
-	if c.volatile.read(want) != c.volatile.read(got) {
-		c.differ(pointer(at), string(want), string(got))
+	if w, g := strings.TrimSpace(string(want)), strings.TrimSpace(string(got)); w != g {
+		c.differ(pointer(at), w, g)
 	}
 }
 
-// read is a scalar as it is compared.
-func (v volatile) read(scalar []byte) string {
-	text := strings.TrimSpace(string(scalar))
+// read is a text without what depends on where a site is installed.
+func (v volatile) read(text []byte) string {
 	for _, t := range v.Texts {
-		text = regexp.MustCompile(t.Pattern).ReplaceAllLiteralString(text, t.As)
-	}
-	return text
-}
-
-// WithoutVolatile is a text without what depends on where a site is installed.
-func WithoutVolatile(text []byte) []byte {
-	for _, t := range loadVolatile().Texts {
 		text = regexp.MustCompile(t.Pattern).ReplaceAllLiteral(text, []byte(t.As))
 	}
-	return text
+	return string(text)
 }
 
 func isEmptyObject(doc []byte) bool { return strings.HasPrefix(strings.TrimSpace(string(doc)), "{") }
 
 func pointer(at string) string { return "body " + at }
 
-func (c *comparison) members(at string, want, got []php.Member) {
+func (c *comparison) members(at string, want, got []php.Member, shapes []string) {
 	find := func(list []php.Member, name string) []byte {
 		i := slices.IndexFunc(list, func(m php.Member) bool { return m.Name == name })
 		if i < 0 {
 			return nil
 		}
 		return list[i].Raw
-	}
-	var shapes []string
-	if at == "" {
-		shapes = c.volatile.shapes(c.record)
 	}
 	for _, m := range want {
 		have := find(got, m.Name)
@@ -262,7 +297,7 @@ func (c *comparison) members(at string, want, got []php.Member) {
 				c.differ(pointer(at+"/"+m.Name)+" (shape)", w, g)
 			}
 		default:
-			c.json(at+"/"+m.Name, m.Raw, have)
+			c.json(at+"/"+m.Name, m.Raw, have, nil)
 		}
 	}
 	for _, m := range got {

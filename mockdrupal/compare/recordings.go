@@ -1,4 +1,4 @@
-package transcript
+package compare
 
 import (
 	"cmp"
@@ -16,12 +16,16 @@ import (
 
 // VerifyOptions say what to compare with what.
 type VerifyOptions struct {
-	Transcripts string         // directory of recordings
-	Areas       []string       // names of the areas to compare; none: all that are there
-	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
-	URL         string         // compare this site in place of the mock; quirks cannot be tried there
-	Credentials CredentialsOf  // nil: those of Site
-	JSONRPC     int            // the line of the jsonrpc module that the mock is; 0: 2, which was recorded
+	Transcripts string                           // directory of recordings
+	Areas       []string                         // names of the areas to compare; none: all that are there
+	Site        *fixtures.Site                   // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
+	URL         string                           // compare this site in place of the mock; quirks cannot be tried there
+	Credentials CredentialsOf                    // nil: those of Site
+	Progress    func(done, all, differences int) // called after every record; may be nil
+
+	core    *mockdrupal.Core // that of the site at URL
+	Drupal  string           // the version of Drupal core at URL; "": the one that it shows. The mock is as the recordings
+	JSONRPC int              // the line of the jsonrpc module that the mock is; 0: 2, which was recorded
 }
 
 // Report is what a comparison found.
@@ -29,6 +33,9 @@ type Report struct {
 	Summary     Summary      `json:"summary"`
 	Areas       []AreaReport `json:"areas"`
 	Differences []Difference `json:"differences"`
+	Drupal      string       `json:"drupal,omitempty"` // the version of the site at a URL
+
+	all int // records to compare
 }
 
 // Summary counts records.
@@ -66,9 +73,20 @@ func (r *Report) Write(w io.Writer) error {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "DIFFERS %s\n", d)
 	}
+	writeLeftOut(&b, r.Drupal)
 	fmt.Fprintf(&b, "%d of %d records agree\n", r.Summary.Agree, r.Summary.Records)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeLeftOut names the headers that are not compared.
+func writeLeftOut(b *strings.Builder, drupal string) {
+	if drupal != "" {
+		fmt.Fprintf(b, "compared as Drupal %s\n", drupal)
+	}
+	for _, l := range HeadersLeftOut() {
+		fmt.Fprintf(b, "not compared: %s (%s)\n", strings.Join(l.Headers, ", "), l.Why)
+	}
 }
 
 // Verify replays recordings against the mock, or against the site at URL, and reports where the responses differ. Where a
@@ -95,6 +113,15 @@ func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
 		return nil, fmt.Errorf("verifying: %w", err)
 	}
 	report := &Report{Areas: []AreaReport{}, Differences: []Difference{}}
+	if o.URL != "" {
+		if o.core, err = coreOf(ctx, o.URL, o.Drupal); err != nil {
+			return nil, err
+		}
+		report.Drupal = o.core.Version
+	}
+	for _, area := range areas {
+		report.all += len(area.Records)
+	}
 	for _, area := range areas {
 		if err := report.area(ctx, o, variants[area.Name].read(area), area); err != nil {
 			return nil, fmt.Errorf("verifying %s: %w", area.Name, err)
@@ -125,6 +152,9 @@ type target struct {
 func (o VerifyOptions) open(v variant, add string, quirks ...string) (*target, error) {
 	if o.URL != "" {
 		c, err := newClient(o.URL, o.Credentials)
+		if err == nil {
+			c.core = o.core
+		}
 		return &target{client: c}, err
 	}
 	site, err := v.site(o.Site, add)
@@ -168,7 +198,10 @@ func (t *target) compare(ctx context.Context, r Record) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.client.volatile.compare(r, response, t.client.host), nil
+	if r.Response.Status == 0 {
+		return nil, nil // no response was recorded
+	}
+	return t.client.compare(r, response), nil
 }
 
 // area compares one area. A record whose site had other modules than the one before gets a mock of its own.
@@ -208,6 +241,9 @@ func (report *Report) area(ctx context.Context, o VerifyOptions, v variant, area
 		} else {
 			found.Differ++
 			report.Differences = append(report.Differences, differences...)
+		}
+		if o.Progress != nil {
+			o.Progress(report.Summary.Records+found.Records, report.all, len(report.Differences))
 		}
 	}
 	if t != nil {

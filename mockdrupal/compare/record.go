@@ -1,9 +1,10 @@
-// Package transcript compares a site's recorded responses with a running site. It is for the mock first, and for any other
-// site as well. It is no load tool and no checker of a contract: what was recorded is right.
+// Package compare compares two sites request by request: a mock or a site with recordings of a real site, and a site with the
+// mock of the same site file. It is no load tool and knows nothing of bridges; which side is right it does not say.
 //
-// Its invariant: no credential is ever written into a recording or a report. Recordings are read from a directory, replayed
-// request by request against a mock or a site, and compared; MakeRecordings writes new ones.
-package transcript
+// Its invariant: no credential is ever written into a recording or a report. The requests have two sources: recordings, which
+// Verify replays and MakeRecordings makes, and Generate, which draws valid, invalid and malformed requests from a site file.
+// Either way a request is a Record, and response.go decides where the response differs from the record's.
+package compare
 
 import (
 	"bufio"

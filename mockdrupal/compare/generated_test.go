@@ -1,4 +1,4 @@
-package sitecompare
+package compare
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
 func builtin(t *testing.T, name string) *fixtures.Site {
@@ -33,11 +35,11 @@ func serve(t *testing.T, site *fixtures.Site) http.Handler {
 	return d
 }
 
-func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests int) *Report {
+func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests int) *GeneratedReport {
 	t.Helper()
 	server := httptest.NewServer(other)
 	defer server.Close()
-	report, err := Run(context.Background(), Options{Site: site, URL: server.URL, Requests: requests, Seed: 1})
+	report, err := Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func TestDifferencesAreFoundAndShrunk(t *testing.T) {
 			}
 			smallest := report.Differences[0]
 			for _, d := range report.Differences {
-				if test.where != "" && d.Where != test.where && test.where != "status" {
+				if test.where != "" && d.part() != test.where && test.where != "status" {
 					t.Errorf("%s differs in %s, not in %s", d.Request, d.Where, test.where)
 				}
 				if len(d.Request.Body) < len(smallest.Request.Body) || smallest.Request.Body == "" {
@@ -165,18 +167,51 @@ func rewrite(site http.Handler, change func([]byte) []byte) http.Handler {
 
 // Two sites that close the connection without a response agree; the report counts that.
 func TestBothClose(t *testing.T) {
-	gone := received{}
-	if where, _, _ := compare(gone, gone, nil); where != "" {
-		t.Error("two closed connections differ in", where)
+	if d := Compare(Record{}, Received{}, ""); len(d) > 0 {
+		t.Error("two closed connections differ:", d)
 	}
-	if where, mock, site := compare(received{status: 400}, gone, nil); where != "status" || site != "no response" {
-		t.Error(where, mock, site)
+	if d := Compare(Record{Response: Response{Status: 400}}, Received{}, ""); len(d) != 1 || d[0].Where != "status" || d[0].Got != "no response" {
+		t.Error(d)
+	}
+}
+
+// The default site has no parameter that PHP's validator refuses whatever its value.
+func TestTheDefaultSiteTakesWhatItsSchemasAllow(t *testing.T) {
+	site := builtin(t, "default")
+	g := newGenerator(site, newDice(1))
+	for _, m := range g.methods {
+		if m.maker == nil {
+			continue
+		}
+		for _, p := range m.Params {
+			schema, err := php.Decode(p.Resolved())
+			if err != nil || p.Drupal != nil || m.Unchecked {
+				continue
+			}
+			taken, drawn := 0, 0
+			for range 20 {
+				value, _ := m.maker.Drawn()
+				arguments, _ := value.(map[string]any)
+				v, has := arguments[p.Name]
+				doc, err := php.Decode([]byte(encode(v)))
+				if !has || err != nil {
+					continue
+				}
+				drawn++
+				if errs, thrown := phpschema.Validate(doc, schema); errs == nil && thrown == nil {
+					taken++
+				}
+			}
+			if drawn > 0 && taken == 0 {
+				t.Errorf("the parameter %s of %s refuses all of %d values that its schema allows", p.Name, m.ID, drawn)
+			}
+		}
 	}
 }
 
 func TestTheSeedDecides(t *testing.T) {
 	site := builtin(t, "default")
-	draw := func(seed uint64) (all []Request) {
+	draw := func(seed uint64) (all []Generated) {
 		g := newGenerator(site, newDice(seed))
 		for range 50 {
 			all = append(all, g.request())
@@ -200,7 +235,7 @@ func TestTheSeedDecides(t *testing.T) {
 func TestAnotherSiteIsRefused(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(broken.Close)
-	_, err := Run(t.Context(), Options{Site: builtin(t, "default"), URL: broken.URL, Requests: 100})
+	_, err := Generate(t.Context(), GenerateOptions{Site: builtin(t, "default"), URL: broken.URL, Requests: 100})
 	if err == nil || !strings.Contains(err.Error(), "GET /jsonrpc/methods") || !strings.Contains(err.Error(), "500") {
 		t.Errorf("expected an error that names the request and its status, got %v", err)
 	}
@@ -251,7 +286,7 @@ func TestAnInterrupt(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	_, err := Run(ctx, Options{Site: site, URL: server.URL, Requests: 1})
+	_, err := Generate(ctx, GenerateOptions{Site: site, URL: server.URL, Requests: 1})
 	if unreachable := (*UnreachableError)(nil); !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
 		t.Errorf("expected an error of the interrupt, got %v", err)
 	}
@@ -264,12 +299,12 @@ func TestNoSite(t *testing.T) {
 	}
 	address := "http://" + listener.Addr().String()
 	listener.Close()
-	_, err = Run(context.Background(), Options{Site: builtin(t, "empty"), URL: address, Requests: 1})
+	_, err = Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address, Requests: 1})
 	var unreachable *UnreachableError
 	if !errors.As(err, &unreachable) {
 		t.Error(err)
 	}
-	if _, err := Run(context.Background(), Options{Site: builtin(t, "empty"), URL: address}); err == nil || !strings.Contains(err.Error(), "give 1 or more") {
+	if _, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address}); err == nil || !strings.Contains(err.Error(), "give 1 or more") {
 		t.Error(err)
 	}
 }

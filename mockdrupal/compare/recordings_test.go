@@ -1,11 +1,11 @@
-package transcript_test
+package compare_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
 
 // recordings is where the recordings of the real site lie beside the checkout; the test is skipped where they do not.
@@ -19,7 +19,7 @@ func recordings(t *testing.T) string {
 }
 
 func TestMockAgreesWithTheRealSite(t *testing.T) {
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{
 		Transcripts: recordings(t),
 		Areas:       []string{"jsonrpc_post", "jsonrpc_methods", "jsonrpc_get", "jsonrpc_verbs", "login"},
 	})
@@ -42,14 +42,18 @@ func TestMockAgreesWithTheRealSite(t *testing.T) {
 var notMocked = map[string]string{
 	"anon_granted/describe_known_after":         "the sticky cache after a request that stands elsewhere in the file",
 	"anon_granted/describe_known_after_missing": "the sticky cache after a request that stands elsewhere in the file",
-	"head/poison_2":                "the sticky cache after a request of another token",
-	"anon_granted/maxage_list_304": "the page cache with a maximal age",
-	"head/anonrouter_contentOnly":  "routes that an anonymous process rebuilt",
-	"head/wellknown_server":        "metadata of OAuth grants that the mock does not have",
+	"head/poison_2":                     "the sticky cache after a request of another token",
+	"anon_granted/maxage_list_304":      "the page cache with a maximal age",
+	"anon_granted/maxage_list_1":        "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_list_2":        "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_list_inm_only": "the headers of the page cache with a maximal age",
+	"anon_granted/maxage_describe_404":  "the headers of the page cache with a maximal age",
+	"head/anonrouter_contentOnly":       "routes that an anonymous process rebuilt",
+	"head/wellknown_server":             "metadata of OAuth grants that the mock does not have",
 }
 
 func TestModuleVersionsAgreeWithTheRealModule(t *testing.T) {
-	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: recordings(t), Areas: []string{
+	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: recordings(t), Areas: []string{
 		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
 		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}})
 	if err != nil {

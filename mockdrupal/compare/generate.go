@@ -1,4 +1,4 @@
-package sitecompare
+package compare
 
 import (
 	"encoding/json"
@@ -75,16 +75,16 @@ func schemaOf(m *fixtures.Method) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required}
 }
 
-func pick[T any](g *generator, list ...T) T { return list[g.dice.IntN(len(list))] }
+func oneOf[T any](g *generator, list ...T) T { return list[g.dice.IntN(len(list))] }
 
 // one reports true once in n times.
 func (g *generator) one(n int) bool { return g.dice.IntN(n) == 0 }
 
 func (g *generator) account() string {
 	if len(g.callers) > 0 && !g.one(4) {
-		return pick(g, g.callers...)
+		return oneOf(g, g.callers...)
 	}
-	who := pick(g, g.accounts...)
+	who := oneOf(g, g.accounts...)
 	if g.refuses[who] {
 		if g.refused++; g.refused > maxRefused {
 			return fixtures.Anonymous
@@ -94,8 +94,8 @@ func (g *generator) account() string {
 }
 
 // request draws one.
-func (g *generator) request() Request {
-	r := Request{As: g.account(), Verb: http.MethodPost, Path: "/jsonrpc"}
+func (g *generator) request() Generated {
+	r := Generated{As: g.account(), Verb: http.MethodPost, Path: "/jsonrpc"}
 	if g.one(6) {
 		r.Verb = g.queryVerb()
 	}
@@ -111,7 +111,7 @@ func (g *generator) request() Request {
 	case n < 19:
 		r.Verb, r.Path = g.queryVerb(), g.discovery()
 	default:
-		r.Verb, r.Body = pick(g, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodGet, http.MethodHead, http.MethodOptions), ""
+		r.Verb, r.Body = oneOf(g, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodGet, http.MethodHead, http.MethodOptions), ""
 		if g.one(2) {
 			r.Path = g.discovery()
 		}
@@ -121,24 +121,24 @@ func (g *generator) request() Request {
 
 // queryVerb draws a verb whose requests carry their calls in the query.
 func (g *generator) queryVerb() string {
-	return pick(g, http.MethodGet, http.MethodGet, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodOptions)
+	return oneOf(g, http.MethodGet, http.MethodGet, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodOptions)
 }
 
 func (g *generator) discovery() string {
 	if g.one(3) || len(g.methods) == 0 {
-		return pick(g, "/jsonrpc/methods", "/jsonrpc/methods/no.such.method")
+		return oneOf(g, "/jsonrpc/methods", "/jsonrpc/methods/no.such.method")
 	}
-	return "/jsonrpc/methods/" + url.PathEscape(pick(g, g.methods...).ID)
+	return "/jsonrpc/methods/" + url.PathEscape(oneOf(g, g.methods...).ID)
 }
 
 // call draws one call; odd ones have members that a request must not have.
 func (g *generator) call(odd bool) string {
-	m := pick(g, g.methods...)
+	m := oneOf(g, g.methods...)
 	members := []string{`"jsonrpc":"2.0"`, `"method":` + quote(m.ID)}
 	if odd {
 		members = []string{
-			pick(g, `"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`, `"jsonrpc":"2"`, `"jsonrpc":2.0`, `"jsonrpc":2`, `"jsonrpc":null`, `"x":1`),
-			pick(g, `"method":`+quote(m.ID), `"method":"no.such"`, `"method":""`, `"method":1`, `"method":null`, `"method":["`+"a"+`"]`, `"y":{}`),
+			oneOf(g, `"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`, `"jsonrpc":"2"`, `"jsonrpc":2.0`, `"jsonrpc":2`, `"jsonrpc":null`, `"x":1`),
+			oneOf(g, `"method":`+quote(m.ID), `"method":"no.such"`, `"method":""`, `"method":1`, `"method":null`, `"method":["`+"a"+`"]`, `"y":{}`),
 		}
 	}
 	if id := g.id(odd); id != "" {
@@ -148,22 +148,22 @@ func (g *generator) call(odd bool) string {
 		members = append(members, `"params":`+params)
 	}
 	g.dice.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	return "{" + strings.Join(members, pick(g, ",", ",", " ,\n")) + "}"
+	return "{" + strings.Join(members, oneOf(g, ",", ",", " ,\n")) + "}"
 }
 
 func (g *generator) id(odd bool) string {
 	if odd && g.one(2) {
-		return pick(g, "null", "true", "{}", "[]", "[1]", `{"a":1}`, "false")
+		return oneOf(g, "null", "true", "{}", "[]", "[1]", `{"a":1}`, "false")
 	}
-	return pick(g, "1", strconv.Itoa(g.dice.IntN(1_000_000)), `"a"`, `"é\"/<"`, "0", `""`, `"0"`, "-1", "1.5", "1.0", "9223372036854775807", "1e3", "", "")
+	return oneOf(g, "1", strconv.Itoa(g.dice.IntN(1_000_000)), `"a"`, `"é\"/<"`, "0", `""`, `"0"`, "-1", "1.5", "1.0", "9223372036854775807", "1e3", "", "")
 }
 
 func (g *generator) params(m method, odd bool) string {
 	if odd && g.one(2) {
-		return pick(g, "null", "1", `"text"`, "true", "[]", "{}", "[1,2]", `{"no_such":1}`)
+		return oneOf(g, "null", "1", `"text"`, "true", "[]", "{}", "[1,2]", `{"no_such":1}`)
 	}
 	if m.maker == nil || g.one(8) {
-		return pick(g, "", "{}", "[]")
+		return oneOf(g, "", "{}", "[]")
 	}
 	value, ok := m.maker.Drawn()
 	if g.one(3) {
@@ -180,7 +180,7 @@ func (g *generator) params(m method, odd bool) string {
 		for name, v := range arguments {
 			changed[name] = v
 		}
-		changed[pick(g, m.Params...).Name] = json.RawMessage(pick(g, "null", "1", `"1"`, "1.0", "true", "[]", "{}", `"é\u0000</"`, "[null]", "1e400", `{"a":{}}`))
+		changed[oneOf(g, m.Params...).Name] = json.RawMessage(oneOf(g, "null", "1", `"1"`, "1.0", "true", "[]", "{}", `"é\u0000</"`, "[null]", "1e400", `{"a":{}}`))
 		arguments = changed
 	}
 	if !m.ByPosition {
@@ -218,7 +218,7 @@ func (g *generator) strange() string {
 	if len(g.methods) > 0 && !g.one(3) {
 		return g.call(true)
 	}
-	return pick(g, "[]", "{}", "null", "1", `"text"`, "true", "[[]]", "[{}]", "[null]", `{"jsonrpc":"2.0"}`, `{"method":"x"}`, "[1,2]",
+	return oneOf(g, "[]", "{}", "null", "1", `"text"`, "true", "[[]]", "[{}]", "[null]", `{"jsonrpc":"2.0"}`, `{"method":"x"}`, "[1,2]",
 		`{"0":{"jsonrpc":"2.0","method":"no.such","id":1}}`, strings.Repeat("[", 600)+strings.Repeat("]", 600))
 }
 
@@ -233,15 +233,15 @@ func (g *generator) malformed() string {
 	case 0:
 		return text[:at]
 	case 1:
-		return text[:at] + pick(g, "\x00", "\xff", "\ufeff", "'", ",", "}", "\\", "//") + text[at:]
+		return text[:at] + oneOf(g, "\x00", "\xff", "\ufeff", "'", ",", "}", "\\", "//") + text[at:]
 	case 2:
-		return pick(g, "\ufeff", "\xff\xfe", ")]}',\n", "x") + text
+		return oneOf(g, "\ufeff", "\xff\xfe", ")]}',\n", "x") + text
 	case 3:
-		return text + pick(g, "}", "x", ",", "\x00", text)
+		return text + oneOf(g, "}", "x", ",", "\x00", text)
 	case 4:
 		return strings.ReplaceAll(text, `"`, "'")
 	default:
-		return pick(g, "", " ", "NaN", "01", "1.", "+1", `"\x"`, "{'a':1}", "[1,]", `{"a":1,}`, "tru")
+		return oneOf(g, "", " ", "NaN", "01", "1.", "+1", `"\x"`, "{'a':1}", "[1,]", `{"a":1,}`, "tru")
 	}
 }
 

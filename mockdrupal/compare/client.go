@@ -1,4 +1,4 @@
-package transcript
+package compare
 
 import (
 	"context"
@@ -12,43 +12,9 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
-
-// Credentials is what an account authenticates with.
-type Credentials struct {
-	Password string
-	Tokens   map[string]string // by the TOKEN of bearer:TOKEN; "" for bearer alone
-}
-
-// CredentialsOf finds an account's credentials; the second result is false for an account that is not known.
-type CredentialsOf func(account string) (Credentials, bool)
-
-// SiteCredentials takes the credentials from a site file. A token is known by its value, whatever its account, NAME for
-// NAME-token too; bearer alone stands for the account's first.
-func SiteCredentials(site *fixtures.Site) CredentialsOf {
-	return func(account string) (Credentials, bool) {
-		u, ok := site.User(account)
-		if !ok {
-			return Credentials{}, false
-		}
-		c := Credentials{Password: u.Password, Tokens: map[string]string{}}
-		for _, other := range site.Users {
-			for _, t := range other.Tokens {
-				c.Tokens[strings.TrimSuffix(t.Value, "-token")] = t.Value
-			}
-		}
-		for _, other := range site.Users {
-			for _, t := range other.Tokens {
-				c.Tokens[t.Value] = t.Value
-			}
-		}
-		if len(u.Tokens) > 0 {
-			c.Tokens[""] = u.Tokens[0].Value
-		}
-		return c, true
-	}
-}
 
 // timeout is the longest that a site may take for one response.
 const timeout = 30 * time.Second
@@ -56,11 +22,12 @@ const timeout = 30 * time.Second
 // maxResponse is the longest response that is read.
 const maxResponse = 256 << 20
 
-// client replays requests against one site, and keeps the sessions that it opened.
+// client sends the requests of records to one site, and keeps the sessions that it opened.
 type client struct {
-	base        string // scheme://host
+	base        string // scheme://host, with the path of a site below one
 	host        string
 	credentials CredentialsOf
+	core        *mockdrupal.Core // the version of the site, where records are of another one; nil: they are not
 	volatile    volatile
 	http        *http.Client
 	cookies     map[string]string
@@ -72,7 +39,8 @@ func newClient(base string, credentials CredentialsOf) (*client, error) {
 		return nil, fmt.Errorf("%q is not the address of a site: it must start with http:// or https:// and name a host", base)
 	}
 	return &client{
-		base: u.Scheme + "://" + u.Host, host: u.Host, credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
+		base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.EscapedPath(), "/"), host: u.Host,
+		credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
 		http: &http.Client{
 			Timeout:       timeout,
 			Transport:     &http.Transport{DisableCompression: true},
@@ -87,7 +55,45 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // never stored.
 const Password = "{{password}}"
 
-// do replays a record's request and returns the response.
+// compare finds where a response of the site differs from a record's.
+func (c *client) compare(r Record, a Received) []Difference {
+	return (&comparison{record: r, volatile: c.volatile, base: c.base, core: c.core}).run(a)
+}
+
+// coreOf finds the version of Drupal core at a URL by a page that every site has. A version that is given is not doubted.
+func coreOf(ctx context.Context, address, given string) (*mockdrupal.Core, error) {
+	if given != "" {
+		core, err := mockdrupal.CoreOf(given)
+		return &core, err
+	}
+	c, err := newClient(address, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	page, err := c.do(ctx, Record{As: fixtures.Anonymous, Request: Request{Method: http.MethodGet, Path: "/user/login"}})
+	if err != nil {
+		return nil, err
+	}
+	core, ok := mockdrupal.DetectCore(page.Header)
+	if !ok { // behind a proxy that removes headers, or of a version that is not known: as recorded
+		core, err = mockdrupal.CoreOf("")
+	}
+	return &core, err
+}
+
+// UnreachableError means that a site accepts no connection.
+type UnreachableError struct {
+	URL    string
+	Reason error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the site %s cannot be reached: %s", e.URL, e.Reason)
+}
+func (e *UnreachableError) Unwrap() error { return e.Reason }
+
+// do sends a record's request and returns the response.
 func (c *client) do(ctx context.Context, r Record) (Received, error) {
 	var body io.Reader
 	if r.Request.Body != nil {
@@ -108,7 +114,7 @@ func (c *client) do(ctx context.Context, r Record) (Received, error) {
 	for name, value := range r.Request.Headers {
 		req.Header.Set(name, value)
 	}
-	if req.Header.Get("User-Agent") == "" {
+	if req.Header.Get("User-Agent") == "" { // or else the one of Go's client
 		req.Header.Set("User-Agent", "bridgecheck")
 	}
 	if err := c.sign(ctx, req, r); err != nil {
@@ -117,24 +123,27 @@ func (c *client) do(ctx context.Context, r Record) (Received, error) {
 	return c.send(req)
 }
 
-// ClosedWithoutResponse reports whether an error of a request says that the connection ended before a response. PHP's own
+// closedWithoutResponse reports whether an error of a request says that the connection ended before a response. PHP's own
 // server does that to requests that it does not read, so it is something to record: status 0.
-func ClosedWithoutResponse(err error) bool {
+func closedWithoutResponse(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func (c *client) send(req *http.Request) (Received, error) {
+	ctx := req.Context()
 	res, err := c.http.Do(req)
-	if ClosedWithoutResponse(err) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Received{}, fmt.Errorf("waiting for the site: %w", context.Cause(ctx))
+	case closedWithoutResponse(err):
 		return Received{}, nil
-	}
-	if err != nil {
-		return Received{}, fmt.Errorf("calling the site: %w", err)
+	case err != nil:
+		return Received{}, &UnreachableError{c.base, err}
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
-		return Received{}, fmt.Errorf("reading the site's response: %w", err)
+		return Received{}, nil // cut short
 	}
 	return Received{Status: res.StatusCode, Header: res.Header, Body: data}, nil
 }
@@ -149,10 +158,8 @@ func (c *client) sign(ctx context.Context, req *http.Request, r Record) error {
 	if !known {
 		who.Password = r.As + "-pass" // an account that does not exist has no right password
 	}
-	for _, p := range c.volatile.Passwords {
-		if strings.Contains(r.About, p.About) {
-			who.Password = p.Password
-		}
+	if wrong, ok := c.volatile.password(r); ok {
+		who.Password = wrong
 	}
 	switch scheme {
 	case "basic":
@@ -170,7 +177,7 @@ func (c *client) sign(ctx context.Context, req *http.Request, r Record) error {
 		}
 		req.Header.Set("Cookie", cookie)
 	default:
-		return fmt.Errorf("auth %q is none of none, basic, cookie, bearer and bearer:TOKEN", r.Auth)
+		return fmt.Errorf("auth must be none, basic, cookie, bearer or bearer:TOKEN; got %q", r.Auth)
 	}
 	return nil
 }

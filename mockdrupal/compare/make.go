@@ -1,4 +1,4 @@
-package transcript
+package compare
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -46,6 +45,9 @@ func MakeRecordings(ctx context.Context, o RecordOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mustKnow(cases); err != nil {
+		return err
+	}
 	defer c.close()
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return fmt.Errorf("creating the directory for the recordings: %w", err)
@@ -79,6 +81,26 @@ func MakeRecordings(ctx context.Context, o RecordOptions) error {
 		}
 	}
 	return write()
+}
+
+// mustKnow fails where the cases need credentials that are not given: the site would refuse them, and the refusal be recorded.
+func (c *client) mustKnow(cases []Record) error {
+	var unknown []string
+	for _, r := range cases {
+		scheme, _, _ := strings.Cut(r.Auth, ":")
+		_, isWrong := c.volatile.password(r)
+		if scheme == "none" || scheme == "" || isWrong || slices.Contains(unknown, r.As) {
+			continue
+		}
+		if who, known := c.credentials(r.As); !known || scheme != "bearer" && who.Password == "" {
+			unknown = append(unknown, r.As)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no password is given for the account %s: set %s, or give a file of credentials; any will do for an account "+
+		"that the site does not have", strings.Join(unknown, ", "), passwordVariable(unknown[0]))
 }
 
 // loadCases reads a file of cases.
@@ -151,55 +173,4 @@ func (v volatile) redact(r Record, a Received) []byte {
 		}
 	}
 	return body
-}
-
-// EnvironmentCredentials takes passwords from BRIDGECHECK_PASSWORD_ACCOUNT and bearer tokens from
-// BRIDGECHECK_TOKEN_ACCOUNT, the account's name in upper case with _ for all but letters and digits.
-func EnvironmentCredentials(lookup func(string) (string, bool)) CredentialsOf {
-	return func(account string) (Credentials, bool) {
-		name := strings.Map(func(r rune) rune {
-			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToUpper(account))
-		password, hasPassword := lookup("BRIDGECHECK_PASSWORD_" + name)
-		token, hasToken := lookup("BRIDGECHECK_TOKEN_" + name)
-		c := Credentials{Password: password}
-		if hasToken {
-			c.Tokens = map[string]string{"": token}
-		}
-		return c, hasPassword || hasToken
-	}
-}
-
-// FileCredentials reads credentials from a JSON file: {"ACCOUNT": {"password": "…", "tokens": {"NAME": "…"}}}, where the
-// empty name stands for bearer alone.
-func FileCredentials(file string) (CredentialsOf, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the credentials: %w", withoutPath(err))
-	}
-	var accounts map[string]struct {
-		Password string            `json:"password"`
-		Tokens   map[string]string `json:"tokens"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&accounts); err != nil {
-		return nil, fmt.Errorf("reading the credentials in %s, up to byte %d: %w", file, dec.InputOffset(), err)
-	}
-	return func(account string) (Credentials, bool) {
-		a, ok := accounts[account]
-		return Credentials{Password: a.Password, Tokens: a.Tokens}, ok
-	}, nil
-}
-
-// withoutPath keeps an error from naming its file twice.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return fmt.Errorf("%s: %w", p.Path, p.Err)
-	}
-	return err
 }

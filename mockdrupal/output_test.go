@@ -1,0 +1,211 @@
+package mockdrupal_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+)
+
+// nonconforming is what the recorded site sends in place of a result that breaks its output.
+const nonconforming = `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal Error","data":"Adaptor Drupal\\jsonrpc\\Shaper\\RpcResponseFactory returned invalid output data: []"}}`
+
+// The module validates the result of a single request against the method's output, by its own schema of a response.
+func TestResultsAreValidated(t *testing.T) {
+	for _, c := range []struct {
+		name, output, result string
+		want                 string // "": the result
+	}{
+		{"an object for a string", `{"type":"string"}`, `{"not":"a string"}`, nonconforming},
+		{"a string", `{"type":"string"}`, `"x"`, ""},
+		{"PHP's empty array for an object", `{"type":"object"}`, `[]`, ""},
+		{"PHP's empty array for a list", `{"type":"array"}`, `{}`, ""},
+		{"a list for an object", `{"type":"object"}`, `[1]`, nonconforming},
+		{"an integer for a number", `{"type":"number"}`, `1`, ""},
+		{"a float for an integer", `{"type":"integer"}`, `1.0`, nonconforming},
+		{"beyond PHP's integers", `{"type":"integer"}`, `18446744073709551616`, nonconforming},
+		{"within", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}`, `{"a":["x",1]}`, nonconforming},
+		{"a part of the response", `{"$ref":"#/properties/id"}`, `"x"`, ""},
+		{"a list against a part of the response", `{"$ref":"#/properties/id"}`, `[1]`, nonconforming},
+		{"no such part", `{"$ref":"#/definitions/x"}`, `"x"`, "could not resolve fragment: #\\/definitions\\/x"},
+		{"a multiple of 0", `{"multipleOf":0}`, `1`, "The website encountered an unexpected error."},
+		{"no output", ``, `{"any":"thing"}`, ""},
+		{"null where it is allowed", `{"type":["object","null"]}`, `null`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := smallSite()
+			site.Methods = append(site.Methods, fixtures.Method{ID: "test.value", Usage: "Value", Unchecked: true, Output: fixtures.Raw(c.output),
+				Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(c.result)}})
+			s := start(t, site, mockdrupal.Options{})
+			const one = `{"jsonrpc":"2.0","id":1,"method":"test.value"}`
+			status, body := call(t, s, "agent", one)
+			if refused := status == http.StatusInternalServerError; refused != (c.want != "") || !strings.Contains(body, c.want) {
+				t.Errorf("%d %s", status, body)
+			}
+			if status, body := call(t, s, "agent", "["+one+"]"); status != http.StatusOK || !strings.Contains(body, `"result":`) {
+				t.Errorf("in a batch, which is not validated: %d %s", status, body)
+			}
+			if err := s.SetQuirk(quirk.LenientOutput, true); err != nil {
+				t.Fatal(err)
+			}
+			if status, body := call(t, s, "agent", one); status != http.StatusOK || !strings.Contains(body, `"result":`) {
+				t.Errorf("with %s: %d %s", quirk.LenientOutput, status, body)
+			}
+		})
+	}
+}
+
+// An object that JSON has as a text, as a TranslatableMarkup, is no text.
+func TestAnObjectIsNoText(t *testing.T) {
+	site, err := fixtures.Builtin("transcripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, site, mockdrupal.Options{})
+	const one = `{"jsonrpc":"2.0","method":"fx.returnMarkup","id":11}`
+	if status, body := call(t, s, "agent", one); status != 500 || body != nonconforming {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := call(t, s, "agent", "["+one+"]"); status != 200 || !strings.Contains(body, "Hello") {
+		t.Errorf("in a batch: %d %s", status, body)
+	}
+}
+
+// A parameter's schema of which the library throws an exception fails the request, in the words of the exception.
+func TestSchemasThatThrow(t *testing.T) {
+	for _, c := range []struct {
+		name, schema string
+		status       int
+		says         string
+	}{
+		{"an unknown type", `{"type":"entity_reference"}`, 400, `"code":-32603,"message":"Internal Error","data":"5 is an invalid type for entity_reference"`},
+		{"no such definition", `{"$ref":"#/definitions/x"}`, 400, `"code":-32603`},
+		{"another document", `{"$ref":"https://example.org/x.json"}`, 400, `"code":-32603`},
+		{"a number under a limit alone", `{"type":"number","exclusiveMinimum":0}`, 400, "Use of exclusiveMinimum requires presence of minimum"},
+		{"a format for texts", `{"format":"phone"}`, 400, `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. preg_match(): Argument #2 ($subject) must be of type string, int given"`},
+		{"a multiple of 0", `{"multipleOf":0}`, 500, "The website encountered an unexpected error."},
+		{"a number", `{"type":"number"}`, 200, `"result"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := smallSite()
+			site.Methods = append(site.Methods, fixtures.Method{ID: "test.n", Usage: "N", Unchecked: true, Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
+				Params: []fixtures.Param{{Name: "n", Schema: fixtures.Raw(c.schema)}}})
+			status, body := call(t, start(t, site, mockdrupal.Options{}), "agent", `{"jsonrpc":"2.0","id":1,"method":"test.n","params":{"n":5}}`)
+			if status != c.status || !strings.Contains(body, c.says) {
+				t.Errorf("%d %s, expected %d with %s", status, body, c.status, c.says)
+			}
+		})
+	}
+}
+
+// A parameter may have a schema and a factory: the one validates, the other converts.
+func TestSchemaAndFactory(t *testing.T) {
+	site := smallSite()
+	site.Content = fixtures.Content{"node": {fixtures.Raw(`{"id":"1","label":"First","uuid":"u"}`)}}
+	site.Methods = append(site.Methods, fixtures.Method{ID: "test.load", Usage: "Loads", Behaviour: fixtures.Behaviour{Kind: fixtures.Entity, By: "entity"},
+		Params: []fixtures.Param{{Name: "entity", Factory: "entity", Schema: fixtures.Raw(`{"type":"object","required":["uuid"]}`)}}})
+	s := start(t, site, mockdrupal.Options{})
+	for params, want := range map[string]string{`{"entity":{"type":"node","uuid":"u"}}`: `"label":"First"`, `{"entity":{"type":"node"}}`: "The property uuid is required"} {
+		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.load","params":`+params+`}`); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", params, body)
+		}
+	}
+	if _, body := do(t, "GET", s.URL+"/jsonrpc/methods/test.load", "", "Authorization", agentBasic); !strings.Contains(body, `"attributes":{"schema":{"type":"object","required":["uuid"]},"factory":"`) {
+		t.Error(body)
+	}
+}
+
+// The module's parameter bag takes every parameter for one by name, so that a behaviour that reads one by position fails.
+func TestParametersByPositionCannotBeRead(t *testing.T) {
+	site := smallSite()
+	site.Methods = append(site.Methods, fixtures.Method{ID: "test.greet", Usage: "Greets", ByPosition: true, Params: []fixtures.Param{{Name: "0", Schema: fixtures.Raw(`{}`)}},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Concat, Text: "Hello ", By: "0"}})
+	status, body := call(t, start(t, site, mockdrupal.Options{}), "agent", `{"jsonrpc":"2.0","id":7,"method":"test.greet","params":["Ann"]}`)
+	if want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal Error","data":"The parameters are by-name. String key required."}}`; status != 200 || body != want {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// A method's headers are sent in lower case, but for those that Drupal sets itself afterwards.
+func TestHeadersOfAMethod(t *testing.T) {
+	site := smallSite()
+	site.Methods[0].ResponseHeaders = map[string]string{"X-Test": "1", "Cache-Control": "max-age=9", "Expires": "0", "ETag": "x", "Last-Modified": "x", "Vary": "x", "Content-Type": "text/plain"}
+	s := start(t, site, mockdrupal.Options{})
+	res, _ := do(t, "POST", s.URL+"/jsonrpc", `{"jsonrpc":"2.0","id":1,"method":"test.echo"}`, "Authorization", agentBasic)
+	if res.Header.Get("X-Test") != "1" || res.Header.Get("Cache-Control") != "must-revalidate, no-cache, private" || len(res.Header["Content-Type"]) != 1 ||
+		res.Header.Get("Content-Type") != "text/plain" || res.Header.Get("Etag")+res.Header.Get("Last-Modified")+res.Header.Get("Vary") != "" {
+		t.Error(res.Header)
+	}
+}
+
+// A caller who is refused costs no more memory than a megabyte, whatever it sends.
+func TestBodiesOfUnknownCallers(t *testing.T) {
+	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		password string
+		status   int
+		read     int64
+	}{{"wrong", 403, 1 << 20}, {"", 401, 1 << 20}, {"agent-pass", 200, 8 << 20}} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"test.count","x":"` + strings.Repeat("x", 8<<20)
+		sent := strings.NewReader(body[:8<<20-2] + `"}`)
+		r := httptest.NewRequest("POST", "/jsonrpc", sent)
+		if c.password != "" {
+			r.SetBasicAuth("agent", c.password)
+		}
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r)
+		if read := int64(8<<20 - sent.Len()); w.Code != c.status || read != c.read {
+			t.Errorf("with the password %q: %d after %d bytes, expected %d after %d", c.password, w.Code, read, c.status, c.read)
+		}
+	}
+}
+
+func TestLinksAsSymfonyMakesThem(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	r, _ := http.NewRequest("GET", s.URL+"/index.php/jsonrpc/methods", nil)
+	r.Header.Set("Authorization", agentBasic)
+	r.Host = "Example.ORG:80"
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body := make([]byte, 1<<16)
+	n, _ := res.Body.Read(body)
+	if want := `"self":"http:\/\/example.org\/index.php\/jsonrpc\/methods\/test.echo"`; !strings.Contains(string(body[:n]), want) {
+		t.Errorf("no %s in %s", want, body[:n])
+	}
+}
+
+func TestVersionsOfDrupal(t *testing.T) {
+	for _, core := range mockdrupal.Cores() {
+		s := start(t, smallSite(), mockdrupal.Options{Drupal: core.Version})
+		res, _ := do(t, "GET", s.URL+"/jsonrpc/methods", "")
+		if found, ok := mockdrupal.DetectCore(res.Header); !ok || found.Version != core.Version && found.Generator != core.Generator {
+			t.Errorf("%s is taken for %+v: %v", core.Version, found, res.Header)
+		}
+		if kind := res.Header.Get("Content-Type"); kind != "text/html; charset="+core.Charset {
+			t.Errorf("%s: %s", core.Version, kind)
+		}
+		want := "MISS"
+		if core.ErrorStatus {
+			want = "UNCACHEABLE (401, sub-request: MISS)"
+		}
+		if got := res.Header.Get("X-Drupal-Dynamic-Cache"); got != want {
+			t.Errorf("%s: X-Drupal-Dynamic-Cache %q, expected %q", core.Version, got, want)
+		}
+		if redirect, _ := do(t, "GET", s.URL+"//jsonrpc", ""); redirect.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s: a redirect has %s", core.Version, redirect.Header.Get("Content-Type"))
+		}
+	}
+	if _, err := mockdrupal.New(smallSite(), mockdrupal.Options{Drupal: "9"}); err == nil || !strings.Contains(err.Error(), "10.6, 11.3, 11.4, 12") {
+		t.Error(err)
+	}
+}
