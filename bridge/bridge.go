@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Bridge serves one site's methods as tools. It is an http.Handler, ready as soon as it is made.
@@ -103,7 +103,7 @@ func (b *Bridge) Close() {
 
 // ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
 // account that the site refuses is an error at once.
-func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password upstream.Secret) error {
+func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password caller.Secret) error {
 	who, err := account(user, password)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 }
 
 // Explain asks the site which methods one account may run, and says of each what becomes of it; user "" is nobody.
-func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Secret) (*discovery.Explanation, error) {
+func (b *Bridge) Explain(ctx context.Context, user string, password caller.Secret) (*discovery.Explanation, error) {
 	who, err := account(user, password)
 	if err != nil {
 		return nil, err
@@ -125,10 +125,10 @@ func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Sec
 }
 
 // account is a caller by name and password.
-func account(user string, password upstream.Secret) (upstream.Caller, error) {
+func account(user string, password caller.Secret) (caller.Caller, error) {
 	r := &http.Request{Header: http.Header{}}
 	if user != "" {
 		r.SetBasicAuth(user, string(password))
 	}
-	return upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(r)
+	return caller.Callers{Schemes: []caller.Scheme{caller.Basic}}.From(r)
 }

@@ -10,17 +10,17 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/bridgecheck/bridgecheck/bridge/audit"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
-	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
-	"github.com/bridgecheck/bridgecheck/bridge/metrics"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -32,12 +32,12 @@ type core struct {
 	discovery *discovery.Engine
 	site      *upstream.Client
 	mcp       *mcp.Server
-	audit     *audit.Log
+	audit     *observe.Audit
 	active    sync.WaitGroup
 }
 
-// maxChecksWaiting is how many long values may wait to be checked.
-const maxChecksWaiting = 32
+// maxWorkWaiting is how many long documents may wait for a processor.
+const maxWorkWaiting = 32
 
 // none is what switches a setting off that has a default.
 const none = "none"
@@ -69,11 +69,11 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	callers.Attempts = kept.attempts
-	state := metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers}
+	state := observe.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers}
 	if kept.store != nil {
 		state.SharedUp = kept.store.Up
 	}
-	m := metrics.New(state)
+	m := observe.NewMetrics(state)
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
 		Transport: transport, Now: o.Now, Observe: m.Upstream,
@@ -90,20 +90,20 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	memory := fair.NewMemory(max(o.MaxBuffered, 4*o.MaxBody, 4*o.MaxAnswer))
-	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
+	rates, err := throttle.NewRates(o.RatePerSec, o.RateBurst, o.Now)
 	if err != nil {
 		return nil, err
 	}
-	if limits != nil && kept.store != nil {
-		limits.Shared = kept.store
+	if rates != nil && kept.store != nil {
+		rates.Shared = kept.store
 	}
-	if c.audit, err = audit.Open(o.AuditLog, o.Now, o.Logger); err != nil {
+	if c.audit, err = observe.OpenAudit(o.AuditLog, o.Now, o.Logger); err != nil {
 		return nil, err
 	}
+	// Half of the processors work on long documents, so that the other half serves callers who send short ones.
+	work := fair.NewWork(max(1, runtime.GOMAXPROCS(0)/2), maxWorkWaiting)
 	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard,
-		// Half of the processors check long values, so that the other half serves those who send short ones.
-		Checks: schema.NewChecks(max(1, runtime.GOMAXPROCS(0)/2), maxChecksWaiting, m.Steps),
+		Discovery: c.discovery, Site: c.site, Rates: rates, Guard: guard, Work: work, Validator: schema.NewValidator(work, m.Steps),
 		Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
 	}
 	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
@@ -163,30 +163,30 @@ func hostOf(address string) string {
 }
 
 // callers says how callers are read off requests.
-func (o Options) callers(guard *oauth.Guard) (upstream.Callers, error) {
-	cs := upstream.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
+func (o Options) callers(guard *oauth.Guard) (caller.Callers, error) {
+	cs := caller.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
 	var err error
-	if cs.Languages, err = upstream.ParseLanguages(o.Languages); err != nil {
+	if cs.Languages, err = caller.ParseLanguages(o.Languages); err != nil {
 		return cs, fmt.Errorf("languages: %w", err)
 	}
-	if cs.Proxies, err = upstream.ParseProxies(o.TrustedProxies); err != nil {
+	if cs.Proxies, err = caller.ParseProxies(o.TrustedProxies); err != nil {
 		return cs, fmt.Errorf("trusted_proxies: %w", err)
 	}
 	if guard != nil {
 		cs.Verify, cs.Exchange = guard.Verify, guard.For
 	}
 	if len(o.ServiceTokens) > 0 {
-		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
+		cs.Service = &caller.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
 	return cs, nil
 }
 
 // discoverer is the account that discovers for all callers; nil: each does so.
-func (o Options) discoverer() *upstream.ServiceAccount {
+func (o Options) discoverer() *caller.ServiceAccount {
 	if o.Visibility != VisibilityBroad {
 		return nil
 	}
-	return &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
+	return &caller.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
 }
 
 // guard checks tokens where an authorization server is named; nil where none is.

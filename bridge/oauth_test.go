@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"io"
 	"math/big"
 	"net/http"
@@ -25,7 +26,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // authority is an authorization server small enough to read: it publishes keys and signs whatever it is given.
@@ -389,7 +389,7 @@ func TestOAuthIsConfiguredStrictly(t *testing.T) {
 		"oauth_resource":       func(o *bridge.Options) { o.OAuthResource = "bridge.example" },
 		"oauth_jwks":           func(o *bridge.Options) { o.OAuthJWKS = "http://as.example/jwks" },
 		"two ways in": func(o *bridge.Options) {
-			o.ServiceUser, o.ServicePassword, o.ServiceTokens = "s", "p", []upstream.Secret{"t"}
+			o.ServiceUser, o.ServicePassword, o.ServiceTokens = "s", "p", []caller.Secret{"t"}
 		},
 		"without a user, a quer": func(o *bridge.Options) { o.OAuthIssuer = "https://u:p@as.example" },
 	} {

@@ -7,11 +7,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options is everything that can be said about a bridge, whether by flag, environment, configuration file or library.
@@ -56,17 +56,17 @@ type Options struct {
 	RatePerSec float64
 	RateBurst  int
 
-	Credentials     []upstream.Scheme
+	Credentials     []caller.Scheme
 	ServiceUser     string
-	ServicePassword upstream.Secret
-	ServiceTokens   []upstream.Secret
+	ServicePassword caller.Secret
+	ServiceTokens   []caller.Secret
 	AccountFailures int
 	AddressFailures int
 	TotalFailures   int
 	TrustedProxies  []string
 	ForwardAddress  bool
 	AdminMethod     string
-	AdminTokens     []upstream.Secret
+	AdminTokens     []caller.Secret
 
 	OAuthIssuer       string
 	OAuthResource     string
@@ -75,7 +75,7 @@ type Options struct {
 	OAuthExchange     string
 	OAuthIntrospect   bool
 	OAuthClient       string
-	OAuthClientSecret upstream.Secret
+	OAuthClientSecret caller.Secret
 
 	MaxBody                 int64
 	MaxBuffered             int64
@@ -87,7 +87,7 @@ type Options struct {
 	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
 	SessionLife   time.Duration
-	SessionKeys   []upstream.Secret
+	SessionKeys   []caller.Secret
 	Shared        string
 	AllowedHosts  []string
 	AuditLog      string

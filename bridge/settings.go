@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
@@ -137,15 +137,15 @@ func Settings() []Setting {
 
 		schemes("credentials", "basic,bearer",
 			"authentication schemes that are forwarded to the site: "+strings.Join(authkind.Names(), ", "),
-			func(o *Options) *[]upstream.Scheme { return &o.Credentials }),
+			func(o *Options) *[]caller.Scheme { return &o.Credentials }),
 		textSetting("service_user", "BRIDGE_SERVICE_USER", "",
 			"account of the site with which all callers act, by service_tokens, or which discovers for all callers where visibility is broad; needs service_password",
 			func(o *Options) *string { return &o.ServiceUser }),
 		secret("service_password",
-			"BRIDGE_SERVICE_PASSWORD", "password of service_user", func(o *Options) *upstream.Secret { return &o.ServicePassword }),
+			"BRIDGE_SERVICE_PASSWORD", "password of service_user", func(o *Options) *caller.Secret { return &o.ServicePassword }),
 		secrets("service_tokens", "BRIDGE_SERVICE_TOKENS",
 			"bearer tokens of callers who act as service_user",
-			func(o *Options) *[]upstream.Secret { return &o.ServiceTokens }),
+			func(o *Options) *[]caller.Secret { return &o.ServiceTokens }),
 		number("auth_account_failures", "", "4",
 			"refusals of one account name in 6 hours; then new credentials for it get 429; below Drupal's user.flood user_limit",
 			func(o *Options) *int { return &o.AccountFailures }),
@@ -165,7 +165,7 @@ func Settings() []Setting {
 			"callers who see this method on the site may use /mcp/admin/; none: only admin_tokens may",
 			func(o *Options) *string { return &o.AdminMethod }),
 		secrets("admin_tokens", "BRIDGE_ADMIN_TOKENS",
-			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
+			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]caller.Secret { return &o.AdminTokens }),
 
 		textSetting("oauth_issuer", "BRIDGE_OAUTH_ISSUER", "",
 			"authorization server, as named in the claim iss: only its access tokens (JWT, or any with oauth_introspection) are accepted; verified tokens are forwarded to the site, unless oauth_exchange is set",
@@ -184,7 +184,7 @@ func Settings() []Setting {
 		textSetting("oauth_client", "BRIDGE_OAUTH_CLIENT", "",
 			"client as which the bridge exchanges tokens and asks about them", func(o *Options) *string { return &o.OAuthClient }),
 		secret("oauth_client_secret", "BRIDGE_OAUTH_CLIENT_SECRET",
-			"secret of oauth_client", func(o *Options) *upstream.Secret { return &o.OAuthClientSecret }),
+			"secret of oauth_client", func(o *Options) *caller.Secret { return &o.OAuthClientSecret }),
 
 		number("max_body", "", "2097152",
 			"longest request body, in bytes: a picture of 1.5 MB in base64 fits; raise it for tools that take larger files",
@@ -210,7 +210,7 @@ func Settings() []Setting {
 			"how long an MCP session lasts with session_keys, used or not", func(o *Options) *time.Duration { return &o.SessionLife }),
 		secrets("session_keys", "BRIDGE_SESSION_KEYS",
 			"secrets of 32+ characters that encrypt MCP sessions",
-			func(o *Options) *[]upstream.Secret { return &o.SessionKeys }),
+			func(o *Options) *[]caller.Secret { return &o.SessionKeys }),
 		textSetting("shared", "BRIDGE_SHARED", "",
 			"store that replicas share, such as redis://127.0.0.1:6379 (Valkey or Redis; rediss:// for TLS): rate_limit and the auth_ limits count over all of them, ended sessions and invalidations reach all; needs session_keys; without the store each replica goes on alone",
 			func(o *Options) *string { return &o.Shared }),
@@ -360,9 +360,9 @@ func listSetting(name, env, help string, at func(*Options) *[]string) Setting {
 	return setting(name, env, "", help, at, isNil, func(s string) ([]string, error) { return items[string](s), nil })
 }
 
-func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setting {
-	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]upstream.Scheme, error) {
-		list := items[upstream.Scheme](s)
+func schemes(name, def, help string, at func(*Options) *[]caller.Scheme) Setting {
+	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]caller.Scheme, error) {
+		list := items[caller.Scheme](s)
 		for _, item := range list {
 			if authkind.Of(string(item)).Name == "" {
 				return nil, fmt.Errorf("must be a list of %s", strings.Join(authkind.Names(), ", "))
@@ -372,14 +372,14 @@ func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setti
 	})
 }
 
-func secret(name, env, help string, at func(*Options) *upstream.Secret) Setting {
-	s := setting(name, env, "", help, at, isZero, func(s string) (upstream.Secret, error) { return upstream.Secret(s), nil })
+func secret(name, env, help string, at func(*Options) *caller.Secret) Setting {
+	s := setting(name, env, "", help, at, isZero, func(s string) (caller.Secret, error) { return caller.Secret(s), nil })
 	s.Secret = true
 	return s
 }
 
-func secrets(name, env, help string, at func(*Options) *[]upstream.Secret) Setting {
-	s := setting(name, env, "", help, at, isNil, func(s string) ([]upstream.Secret, error) { return items[upstream.Secret](s), nil })
+func secrets(name, env, help string, at func(*Options) *[]caller.Secret) Setting {
+	s := setting(name, env, "", help, at, isNil, func(s string) ([]caller.Secret, error) { return items[caller.Secret](s), nil })
 	s.Secret = true
 	return s
 }

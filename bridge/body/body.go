@@ -5,13 +5,12 @@ package body
 
 import (
 	"errors"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"io"
 	"net/http"
 	"os"
 	"sync"
 	"time"
-
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // ErrTooLate says that a body did not arrive in time.
@@ -69,7 +68,7 @@ func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
 		n, err := r.Read(read[len(read):min(len(read)+chunk, cap(read))])
 		read = read[:len(read)+n]
 		if n == chunk {
-			turn.End() // more is there: others get the processor first
+			fair.EndTurn() // more is there: others get the processor first
 		}
 		switch {
 		case err == nil:

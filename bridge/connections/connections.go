@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // Limits are the bounds.
@@ -90,7 +89,7 @@ type listener struct {
 
 // Accept gives the next connection, within the bounds or marked as beyond them.
 func (l *listener) Accept() (net.Conn, error) {
-	turn.Yield() // a flood of connections is accepted no faster than they are served
+	fair.Yield() // a flood of connections is accepted no faster than they are served
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {

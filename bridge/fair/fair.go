@@ -1,6 +1,6 @@
-// Package fair shares what is scarce among callers: places (Gate) and bytes (Memory). Its invariant: nobody has more than
-// twice of what is left, so that who comes next finds some, however much the others ask for. It knows no caller but
-// by a key, and no HTTP.
+// Package fair shares what is scarce among callers: places (Gate), bytes (Memory), and the processor for work on long
+// documents (Work, EndTurn). Its invariant: nobody holds more than twice of what is left, so that the next caller finds
+// some, however much the others ask for. It knows a caller only by a key, and no HTTP.
 package fair
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Key says callers apart.
+// Key identifies a caller.
 type Key = [32]byte
 
 // Network is the key of a client that is known by its address: of IPv6 its network, for one client has many addresses

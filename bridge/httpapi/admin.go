@@ -3,16 +3,16 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // administrator lets an operator's token pass, or a caller who administers the site. A wrong token is counted: by the
 // discovery, where it goes on to the site, or else here.
 func (a *API) administrator(r *http.Request) error {
-	token := upstream.BearerToken(r.Header)
-	if upstream.MatchesSecret(token, a.AdminTokens) {
+	token := caller.BearerToken(r.Header)
+	if caller.MatchesSecret(token, a.AdminTokens) {
 		return a.Callers.CountToken(r, token, nil)
 	}
 	who, v, err := a.view(r)

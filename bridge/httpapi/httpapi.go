@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -22,20 +23,19 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
 	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // API serves the endpoints. All fields but Guard, Observe, Invalidated and AdminTokens are needed.
 type API struct {
-	Callers     upstream.Callers
+	Callers     caller.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
-	Ready       func() bool       // the site is thought to be up
-	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
-	Memory      *fair.Memory      // for what is long
-	MaxBody     int64             // longest request body, in bytes
-	BodyTime    time.Duration     // how long a request's body may take to arrive
-	WriteTime   time.Duration     // how long a caller may take to accept each part of a response, see body.Write
+	Ready       func() bool     // the site is thought to be up
+	AdminTokens []caller.Secret // bearer tokens of operators, beside callers who administer the site
+	Memory      *fair.Memory    // for what is long
+	MaxBody     int64           // longest request body, in bytes
+	BodyTime    time.Duration   // how long a request's body may take to arrive
+	WriteTime   time.Duration   // how long a caller may take to accept each part of a response, see body.Write
 	Origin      origin.Policy
 	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger

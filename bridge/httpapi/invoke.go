@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // invoke serves POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
@@ -48,7 +48,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
 
 // call takes a request's body apart when it is its turn.
-func (a *API) call(ctx context.Context, who upstream.Caller, body []byte) (name string, arguments []byte, err error) {
+func (a *API) call(ctx context.Context, who caller.Caller, body []byte) (name string, arguments []byte, err error) {
 	done, err := a.Invoker.Turn(ctx, who, len(body))
 	if err != nil {
 		return "", nil, err

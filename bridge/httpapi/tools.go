@@ -6,14 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // view reads who asks, and what that caller may see.
-func (a *API) view(r *http.Request) (upstream.Caller, discovery.View, error) {
+func (a *API) view(r *http.Request) (caller.Caller, discovery.View, error) {
 	who, err := a.Callers.From(r)
 	if err != nil {
 		return who, discovery.View{}, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -46,7 +47,7 @@ func hasCode(code int) func(*upstream.RPCError) bool {
 }
 
 // explain turns what the site said into a fault, and has the tools refetched where the site disagrees with them.
-func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catalog.Tool, err error) error {
+func (in *Invoker) explain(ctx context.Context, who caller.Caller, tool *catalog.Tool, err error) error {
 	var rpc *upstream.RPCError
 	if !errors.As(err, &rpc) {
 		if fault.Is(err, fault.AccessDenied, fault.AuthRequired) {

@@ -7,12 +7,11 @@ package jsondoc
 import (
 	"bytes"
 	"fmt"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"math"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // Kind is the type of a JSON value, named as JSON Schema names it.
@@ -130,9 +129,9 @@ func (p *parser) whole(build int) (Value, error) {
 
 // pause lets others have the processor when the turn is over.
 func (p *parser) pause() {
-	if p.at-p.began >= turn.Bytes {
+	if p.at-p.began >= fair.TurnBytes {
 		p.began = p.at
-		turn.End()
+		fair.EndTurn()
 	}
 }
 
@@ -331,7 +330,7 @@ func (p *parser) scan() (text []byte, escaped bool, err error) {
 	start := p.at
 	for {
 		p.pause()
-		p.at += leadingPlain(p.doc[p.at:min(p.at+turn.Bytes, len(p.doc))])
+		p.at += leadingPlain(p.doc[p.at:min(p.at+fair.TurnBytes, len(p.doc))])
 		if p.at == len(p.doc) {
 			return nil, false, p.errorf("a string is not closed")
 		}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/observe"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // The members of _meta that every request of the stateless revision carries.
@@ -57,7 +57,7 @@ type exchange struct {
 	s   *Server
 	w   http.ResponseWriter
 	r   *http.Request
-	who upstream.Caller
+	who caller.Caller
 
 	lease    *fair.Lease  // of the memory for this exchange
 	accepted bool         // the site lets the caller in

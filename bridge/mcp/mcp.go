@@ -22,18 +22,18 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options are what a server is made of. All but Guard and Observe are needed.
 type Options struct {
-	Callers     upstream.Callers
+	Callers     caller.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
 	Sessions    *Sessions
@@ -83,7 +83,7 @@ func version() string {
 type request struct {
 	message
 	revision Revision
-	who      upstream.Caller
+	who      caller.Caller
 	header   http.Header        // of the stateless revision over HTTP; nil otherwise
 	session  *session           // nil in the stateless revision
 	notify   func([]byte)       // sends a notification ahead of the response; nil where there is no way
@@ -176,7 +176,7 @@ func (s *Server) cacheable(b []byte) []byte {
 }
 
 // view is what the caller may see.
-func (s *Server) view(ctx context.Context, who upstream.Caller) (discovery.View, *protocolError) {
+func (s *Server) view(ctx context.Context, who caller.Caller) (discovery.View, *protocolError) {
 	v, err := s.o.Discovery.View(ctx, who)
 	if err != nil {
 		return v, protocol(fault.From(err))

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // The URNs of token exchange (RFC 8693).
@@ -42,7 +42,7 @@ func newExchange(o Options, k *keys) (*exchange, error) {
 
 // For gives a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization
 // server does not exchange it, UpstreamUnavailable that it cannot at present.
-func (g *Guard) For(ctx context.Context, token string, grant upstream.Grant) (string, error) {
+func (g *Guard) For(ctx context.Context, token string, grant caller.Grant) (string, error) {
 	x := g.exchange
 	if x == nil {
 		return token, nil

@@ -17,8 +17,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options say whose tokens are taken, and for what.
@@ -30,7 +30,7 @@ type Options struct {
 	Exchange     string   // the site, as the authorization server knows it: tokens are exchanged for its own; "": they go on as they are
 	Introspect   bool     // the authorization server is asked about every token, which may be opaque
 	Client       string   // as which the bridge exchanges tokens and asks about them
-	ClientSecret upstream.Secret
+	ClientSecret caller.Secret
 	Wait         time.Duration     // how long a caller may wait for the authorization server; 0: as long as the bridge does by itself
 	Scopes       func() []string   // those that the tools ask for, as far as they are known
 	Transport    http.RoundTripper // how the authorization server is reached; nil: as usual
@@ -120,26 +120,26 @@ type claims struct {
 
 // Verify checks a bearer token; "" is a request without one. AuthRequired faults say in the challenge what is wrong;
 // UpstreamUnavailable says that the keys to check it by cannot be had.
-func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error) {
+func (g *Guard) Verify(ctx context.Context, token string) (caller.Grant, error) {
 	if token == "" {
-		return upstream.Grant{}, g.unauthorized("", "An access token is required.")
+		return caller.Grant{}, g.unauthorized("", "An access token is required.")
 	}
 	if len(token) > maxToken {
-		return upstream.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
+		return caller.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
 	}
 	c, err := g.claimsOf(ctx, token)
 	if err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) {
-			return upstream.Grant{}, f
+			return caller.Grant{}, f
 		}
-		return upstream.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
+		return caller.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
 	}
 	client := c.ClientID
 	if client == "" {
 		client = c.Party
 	}
-	return upstream.Grant{
+	return caller.Grant{
 		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Subject: c.Subject, Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
 	}, nil
 }

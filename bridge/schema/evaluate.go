@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"hash/maphash"
 	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // ErrTooMuch says that checking a value would take more steps than any check may.
@@ -63,7 +62,7 @@ func (e *evaluation) spend(n int) bool {
 	}
 	if e.steps += n; e.steps-e.look >= stepsPerLook {
 		e.look = e.steps
-		turn.End()
+		fair.EndTurn()
 		if err := e.ctx.Err(); err != nil {
 			e.err, e.stop = err, true
 		}

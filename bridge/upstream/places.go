@@ -24,11 +24,3 @@ func (c *Client) enter(ctx context.Context, who fair.Key) error {
 }
 
 func (c *Client) leave(who fair.Key) { c.gate.Leave(who) }
-
-// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
-func (c Caller) Holder() fair.Key {
-	if c.Anonymous() {
-		return fair.Network(c.Address)
-	}
-	return c.Owner()
-}

@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -19,7 +20,6 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // originRequests are requests to all of the bridge's interfaces that do something for the caller.
@@ -39,7 +39,7 @@ func TestOriginOfOtherPages(t *testing.T) {
 	site := newIdentitySite(t)
 	setup := func(hosts []string) string {
 		return identityBridge(t, site.URL, func(o *bridge.Options) {
-			o.AllowedHosts, o.AdminTokens = hosts, []upstream.Secret{"operator"}
+			o.AllowedHosts, o.AdminTokens = hosts, []caller.Secret{"operator"}
 		})
 	}
 	base := setup(nil)

@@ -1,10 +1,14 @@
-package upstream
+// Package caller identifies who calls: by which credential, from which address, in which language, as which account. It
+// decides nothing about tools and sends nothing. Its invariant: a credential leaves it only on a request to the site, by
+// Caller.Sign; everything else sees a digest.
+package caller
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -17,7 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
-// Identity says callers apart: two requests with the same identity carry the same credential in the same language.
+// Identity identifies a caller: two requests with the same identity carry the same credential in the same language.
 // It is a digest, so that no cache key, log line or error can give a credential away.
 type Identity [sha256.Size]byte
 
@@ -133,8 +137,8 @@ func (c Caller) LogValue() slog.Value { return slog.StringValue(c.Identity.Strin
 // String shows the identity's digest and nothing else.
 func (c Caller) String() string { return c.Identity.String() }
 
-// sign puts the caller's own credential, language and trace on a request to the site.
-func (c Caller) sign(h http.Header) {
+// Sign puts the caller's own credential, language and trace on a request to the site.
+func (c Caller) Sign(h http.Header) {
 	for _, cred := range c.credentials {
 		h.Set(cred.name, cred.value)
 	}
@@ -299,8 +303,8 @@ func traceOf(h http.Header) Trace {
 	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
-// digest folds what says callers apart into one key: credentials, as what they use those, and a language. The zero
-// byte, which no header holds, keeps two different lists from running together.
+// digest folds what identifies a caller into one key: the credentials, how the caller uses them, and a language. The zero
+// byte, which no header holds, separates them, so that two different lists never give the same bytes.
 func (c Caller) digest(language string) Identity {
 	b := make([]byte, 0, 256)
 	b = append(append(append(append(b, c.as...), 0), language...), 0)
@@ -311,4 +315,12 @@ func (c Caller) digest(language string) Identity {
 		b = append(append(b, cred.key...), 0)
 	}
 	return sha256.Sum256(b)
+}
+
+// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
+func (c Caller) Holder() fair.Key {
+	if c.Anonymous() {
+		return fair.Network(c.Address)
+	}
+	return c.Owner()
 }

@@ -1,6 +1,4 @@
-// Package metrics counts what the bridge does, for Prometheus. Labels are endpoints, codes and outcomes, all of a
-// fixed set: neither a caller nor a tool nor anything that a request brings is ever one.
-package metrics
+package observe
 
 import (
 	"net/http"
@@ -11,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are one bridge's figures, in a registry of their own.
+// Metrics are one bridge's figures for Prometheus, in a registry of their own. Labels are endpoints, codes and outcomes, all
+// of a fixed set: no caller, no tool and nothing that a request brings is a label.
 type Metrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
@@ -30,8 +29,8 @@ type State struct {
 	SharedUp    func() bool // whether the store that replicas share is reached; nil: there is none
 }
 
-// New makes the figures.
-func New(s State) *Metrics {
+// NewMetrics makes the figures.
+func NewMetrics(s State) *Metrics {
 	// From a cached list to a slow method: 0.25 ms to 16 s.
 	buckets := prometheus.ExponentialBuckets(0.00025, 4, 9)
 	m := &Metrics{
