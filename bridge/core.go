@@ -173,7 +173,7 @@ func (o Options) callers(guard *oauth.Guard) (caller.Callers, error) {
 		return cs, fmt.Errorf("trusted_proxies: %w", err)
 	}
 	if guard != nil {
-		cs.Verify, cs.Exchange = guard.Verify, guard.For
+		cs.Verify, cs.Exchange, cs.Asks = guard.Verify, guard.For, o.OAuthIntrospect
 	}
 	if len(o.ServiceTokens) > 0 {
 		cs.Service = &caller.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}

@@ -171,11 +171,12 @@ type Callers struct {
 	Schemes   []Scheme
 	Service   *ServiceAccount   // nil: the caller's own credentials go on
 	Verify    Verify            // nil: the site alone checks tokens
+	Asks      bool              // Verify asks the authorization server about each token
 	Exchange  Exchange          // gives a token for the site in place of a verified one; nil: verified tokens go on
 	Languages Languages         // of the site; nil: all that there are
 	Proxies   Proxies           // whose X-Forwarded-For is believed
 	Forward   bool              // the site is sent the client's address in X-Forwarded-For
-	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares; nil: any number
+	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares or asks about; nil: any number
 }
 
 // Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
@@ -212,7 +213,7 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 func (cs Callers) verified(r *http.Request, c *Caller) error {
 	token := BearerToken(r.Header)
 	var err error
-	if c.Grant, err = cs.Verify(r.Context(), token); err != nil {
+	if c.Grant, err = cs.verify(r, token, c.Address); err != nil {
 		return err
 	}
 	onward := token
@@ -224,6 +225,28 @@ func (cs Callers) verified(r *http.Request, c *Caller) error {
 	c.user = c.Grant.Subject
 	c.credentials = []credential{{"Authorization", "Bearer " + onward, "bearer\x00" + token}}
 	return nil
+}
+
+// verify checks a token. Where the authorization server is asked about it, wrong ones are counted by address: a flood of random
+// tokens must not become a flood of questions. A token that was good before has only ended, and is no guess.
+func (cs Callers) verify(r *http.Request, token string, from netip.Addr) (Grant, error) {
+	if !cs.Asks || cs.Attempts == nil || token == "" {
+		return cs.Verify(r.Context(), token)
+	}
+	trial, err := cs.Attempts.Try(r.Context(), throttle.Attempt{Credential: sha256.Sum256([]byte("a token to ask about\x00" + token)), Address: from})
+	if err != nil {
+		return Grant{}, err
+	}
+	grant, err := cs.Verify(r.Context(), token)
+	switch {
+	case err == nil:
+		trial.Accepted()
+	case fault.Is(err, fault.AuthRequired) && !trial.WasGood():
+		trial.Refused(fault.From(err))
+	default:
+		trial.Abandoned()
+	}
+	return grant, err
 }
 
 // passThrough takes the caller's own credential. One in Authorization decides, as at the site: a cookie beside it would

@@ -65,21 +65,3 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // the client went away: nobody would see the error
 }
-
-// scopes are a token's: one text with blanks between them, or a list, as Drupal writes it.
-type scopes []string
-
-// UnmarshalJSON reads both forms.
-func (s *scopes) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*s = strings.Fields(text)
-		return nil
-	}
-	var list []string
-	if err := json.Unmarshal(b, &list); err != nil {
-		return err
-	}
-	*s = list
-	return nil
-}

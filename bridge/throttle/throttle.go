@@ -278,6 +278,9 @@ func (l *Limiter) wake() {
 	l.changed = make(chan struct{})
 }
 
+// WasGood reports whether the site accepted the credential the last time.
+func (t *Trial) WasGood() bool { return t.held == nil }
+
 // Accepted says that the site accepted the credential.
 func (t *Trial) Accepted() {
 	t.l.refused.Invalidate(t.attempt.Credential)
