@@ -5,10 +5,12 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
@@ -31,6 +33,7 @@ func New(o Options) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	kept.start()
+	o.warn(c.log)
 	return &Bridge{core: c, kept: kept}, nil
 }
 
@@ -50,9 +53,36 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if turnedAway(w, r) {
 		return
 	}
+	if len(r.TransferEncoding) > 0 || b.kept.draining.Load() {
+		// net/http takes Content-Length away where Transfer-Encoding stands beside it, so that the handler cannot see such a
+		// request, after which the connection must be closed (RFC 9112 section 6.3): close it after every chunked one.
+		w.Header().Set("Connection", "close")
+	}
 	c := b.use()
 	defer c.active.Done()
-	c.handler.ServeHTTP(w, r)
+	c.handler.ServeHTTP(w, below(c.base, r))
+}
+
+// below takes the path off below which a proxy serves the bridge, if the proxy has not done so.
+func below(base string, r *http.Request) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, base)
+	if base == "" || !ok || rest != "" && rest[0] != '/' {
+		return r
+	}
+	inner := *r
+	address := *r.URL
+	address.Path, address.RawPath = cmp.Or(rest, "/"), strings.TrimPrefix(address.RawPath, base)
+	inner.URL = &address
+	return &inner
+}
+
+// Operation serves the operator's endpoints alone: for the listener of admin_listen.
+func (b *Bridge) Operation() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := b.use()
+		defer c.active.Done()
+		c.operation.ServeHTTP(w, r)
+	})
 }
 
 // use gives what serves now, which stays open until the caller says active.Done.
@@ -76,6 +106,7 @@ func (b *Bridge) Reload(o Options) error {
 	old := b.core
 	b.core = c
 	b.mu.Unlock()
+	o.warn(c.log)
 	old.mcp.Drain() // or its streams would keep it alive
 	b.retiring.Go(func() {
 		old.active.Wait()

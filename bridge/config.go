@@ -26,7 +26,9 @@ func LoadConfig(path string) (Options, error) {
 	if err != nil {
 		return Options{}, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	return ParseConfig(path, data)
+	o, err := ParseConfig(path, data)
+	o.checkMode(path)
+	return o, err
 }
 
 // ParseConfig reads a configuration; name is what messages call it.
@@ -76,7 +78,7 @@ func (o *Options) configure(known map[string]Setting, key string, value *yaml.No
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		text, err := readSecret(path)
+		text, err := o.readSecret(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}

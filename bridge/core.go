@@ -4,11 +4,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
@@ -29,6 +30,11 @@ import (
 // is served.
 type core struct {
 	handler   http.Handler
+	operation http.Handler // the operator's endpoints alone
+	base      string       // the path below which a proxy serves the bridge
+	pause     time.Duration
+	plainHTTP bool
+	log       *slog.Logger
 	discovery *discovery.Engine
 	site      *upstream.Client
 	mcp       *mcp.Server
@@ -56,7 +62,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		}
 		transport = upstream.NewTransport(config)
 	}
-	c := &core{}
+	c := &core{base: o.BasePath, pause: o.DrainPause, plainHTTP: o.PlainHTTP, log: o.Logger}
 	guard, err := o.guard(func() []string { return c.discovery.Scopes() })
 	if err != nil {
 		return nil, err
@@ -106,10 +112,14 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Discovery: c.discovery, Site: c.site, Rates: rates, Guard: guard, Work: work, Validator: schema.NewValidator(work, m.Steps),
 		Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
 	}
+	refusals, err := observe.NewRefusals(o.Logger, callers, m.Refused, o.Now)
+	if err != nil {
+		return nil, err
+	}
 	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, Memory: memory, Sessions: kept.sessions, Origin: origins,
-		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle,
+		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, Time: o.RequestTimeout, WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Refusals: refusals,
 		Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
@@ -119,12 +129,21 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
-		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
+		Ready:     c.site.Ready, Draining: kept.draining.Load, AdminTokens: o.AdminTokens, Memory: memory, Refusals: refusals,
+		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, Time: o.RequestTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
 		Origin: origins,
 		Logger: o.Logger, Observe: m.Request, Invalidated: kept.invalidated,
 	}
-	c.handler = api.Handler(m.Handler(), c.mcp)
+	c.operation = api.OperationHandler(m.Handler())
+	if o.AdminListen == "" {
+		c.handler = api.Handler(c.mcp, c.operation)
+	} else {
+		c.handler = api.Handler(c.mcp, nil)
+		inside := *api
+		inside.Origin = origin.New(nil, "") // allowed_hosts are names by which callers reach the bridge
+		c.operation = inside.OperationHandler(m.Handler())
+	}
 	kept.adopt(o, c.discovery)
 	if kept.store != nil {
 		kept.store.Observe(m.Shared)
@@ -194,7 +213,7 @@ func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
 	if o.OAuthIssuer == "" {
 		return nil, nil
 	}
-	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
+	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Base: o.BasePath, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
 		Exchange: o.OAuthExchange, Introspect: o.OAuthIntrospect, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
 		Wait: o.UpstreamTimeout, Scopes: scopes, Now: o.Now})
 }
@@ -234,7 +253,7 @@ func clientTLS(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(file)
+	pem, err := readRegular(file)
 	if err != nil {
 		return nil, fmt.Errorf("upstream_ca: %w", err)
 	}

@@ -19,6 +19,7 @@ type lasting struct {
 	sessions *mcp.Sessions
 	store    *shared.Store                    // nil: replicas share nothing
 	engine   atomic.Pointer[discovery.Engine] // that is in force
+	draining atomic.Bool                      // the bridge is about to end
 }
 
 // rings are the keys of a bridge, by what they are for.

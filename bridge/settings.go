@@ -50,6 +50,15 @@ func Settings() []Setting {
 			"base address of the site, http or https", func(o *Options) *string { return &o.Drupal }),
 		textSetting("listen", "BRIDGE_LISTEN", "127.0.0.1:8081",
 			"host:port to listen on; port 0 takes a free one", func(o *Options) *string { return &o.Listen }),
+		textSetting("admin_listen", "BRIDGE_ADMIN_LISTEN", "",
+			"host:port of a second listener for /healthz, /readyz, /metrics and /mcp/admin/, of which /metrics and /mcp/admin/ are then no longer served by the first; callers cannot hold its connections",
+			func(o *Options) *string { return &o.AdminListen }),
+		flagSetting("plain_http",
+			"no warning where the bridge listens beyond this machine without tls_cert: a proxy in front encrypts",
+			func(o *Options) *bool { return &o.PlainHTTP }),
+		textSetting("base_path", "BRIDGE_BASE_PATH", "",
+			"path below which a proxy serves the bridge, such as /drupal, whether the proxy removes it or not; if unset, the path of oauth_resource before /mcp",
+			func(o *Options) *string { return &o.BasePath }),
 
 		choice("source", "jsonrpc",
 			"where methods are discovered: jsonrpc (/jsonrpc/methods) or module (/mcp/tools/list of the MCP module)",
@@ -201,6 +210,12 @@ func Settings() []Setting {
 			"how long a request's body may take to arrive", func(o *Options) *time.Duration { return &o.BodyTimeout }),
 		duration("header_timeout", "", "5s",
 			"how long a request's header may take to arrive", func(o *Options) *time.Duration { return &o.HeaderTimeout }),
+		duration("request_timeout", "", "",
+			"how long a request may take from its header to the first byte of its response, whatever it waits for; streams have no limit; if unset, 25 s more than upstream_timeout",
+			func(o *Options) *time.Duration { return &o.RequestTimeout }),
+		duration("drain_pause", "BRIDGE_DRAIN_PAUSE", "",
+			"how long the bridge goes on serving after SIGTERM while /readyz and / say 503, so that proxies stop sending to it first; longer than a proxy takes to notice; if unset, not at all",
+			func(o *Options) *time.Duration { return &o.DrainPause }),
 		duration("write_timeout", "", "30s",
 			"how long a caller may take to accept each 64 KiB of a response, or an event of a stream",
 			func(o *Options) *time.Duration { return &o.WriteTimeout }),
@@ -242,7 +257,7 @@ func (o *Options) FromEnv(getenv func(string) string) error {
 		text := getenv(s.Env)
 		if file := getenv(s.Env + "_FILE"); s.Secret && file != "" {
 			var err error
-			if text, err = readSecret(file); err != nil {
+			if text, err = o.readSecret(file); err != nil {
 				return fmt.Errorf("%s_FILE: %w", s.Env, err)
 			}
 		}
@@ -276,11 +291,12 @@ func (o *Options) Flags() *flag.FlagSet {
 }
 
 // readSecret reads a file that holds one secret, or several on lines of their own.
-func readSecret(file string) (string, error) {
+func (o *Options) readSecret(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
+	o.checkMode(file)
 	return strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ","), nil
 }
 

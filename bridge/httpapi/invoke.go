@@ -94,7 +94,7 @@ func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([
 	case errors.As(err, &over):
 		return nil, fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody).Because(err)
 	case errors.Is(err, fair.ErrNoMemory):
-		e := fault.New(fault.Overloaded, "Too many long bodies are on their way; come again soon.").Because(err)
+		e := fault.New(fault.Overloaded, "Too many large bodies; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
 		return nil, e
 	case errors.Is(err, body.ErrTooLate):

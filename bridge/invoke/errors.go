@@ -104,7 +104,7 @@ func phpText(rpc *upstream.RPCError) bool {
 }
 
 // named finds the parameter in Drupal's two ways of refusing one.
-var named = regexp.MustCompile(`^(?:The (\S+) parameter does not conform|Missing required parameter: (\S+))`)
+var named = regexp.MustCompile(`^(?:The (\S{1,256}) parameter does not conform|Missing required parameter: (\S{1,256}))`)
 
 func parameterOf(rpc *upstream.RPCError) string {
 	if m := named.FindStringSubmatch(rpc.DataText()); m != nil && rpc.Code == upstream.CodeInvalidParams {

@@ -129,7 +129,7 @@ var tooMuch = []schema.Violation{{
 // unchecked says why a value was not checked.
 func unchecked(err error) error {
 	if errors.Is(err, fair.ErrFull) {
-		e := fault.New(fault.Overloaded, "Too many large values wait to be checked; come again soon.").Because(err)
+		e := fault.New(fault.Overloaded, "Too many large values wait to be checked; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
 		return e
 	}

@@ -28,10 +28,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
 )
 
-// Options are what a server is made of. All but Guard and Observe are needed.
+// Options are what a server is made of. All but Time, Guard, Observe and Refusals are needed.
 type Options struct {
 	Callers     caller.Callers
 	Discovery   *discovery.Engine
@@ -42,12 +43,14 @@ type Options struct {
 	Memory      *fair.Memory  // for what is long
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
+	Time        time.Duration // how long a message may take in all, before its response; 0: any time
 	WriteTime   time.Duration // how long a client may take to accept each part of a response, see body.Write
 	SessionIdle time.Duration // how long a session may go unused
 	Fresh       time.Duration // how long a client may take a list to be the same
 	Now         func() time.Time
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // receives every request, with the status that the tools API gives for the same failure; nil: none
+	Refusals    *observe.Refusals                                     // nil: refusals are not recorded
 }
 
 // Server speaks MCP. It is an http.Handler for one endpoint.

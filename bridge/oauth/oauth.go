@@ -19,12 +19,14 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 )
 
 // Options say whose tokens are taken, and for what.
 type Options struct {
 	Issuer       string   // of the authorization server, exactly as its tokens name it
 	Resource     string   // the address of /mcp as clients know it
+	Base         string   // the path below which a proxy serves the bridge; "": none
 	Audience     []string // what a token's aud must hold one of; nil: Resource
 	Keys         string   // where the issuer's keys are; "": where its metadata says
 	Exchange     string   // the site, as the authorization server knows it: tokens are exchanged for its own; "": they go on as they are
@@ -91,13 +93,13 @@ func New(o Options) (*Guard, error) {
 // Address reads an address of OAuth, which must be https: who is between could take tokens, or give false keys. On
 // this machine http will do. name is what messages call it.
 func Address(name, text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err == nil && u.User != nil {
-		text = u.Redacted()
+	u, err := origin.ParseAddress(text)
+	if parsed, bad := url.Parse(text); bad == nil && parsed.User != nil {
+		text = parsed.Redacted()
 	}
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment", name, text)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment: %w", name, text, err)
 	case u.Scheme == "https", u.Scheme == "http" && isLocal(u.Hostname()):
 		return u, nil
 	}

@@ -18,6 +18,7 @@ type Metrics struct {
 	lookups    *prometheus.CounterVec
 	violations *prometheus.CounterVec
 	steps      prometheus.Counter
+	refusals   *prometheus.CounterVec
 	shared     *prometheus.CounterVec
 }
 
@@ -51,7 +52,13 @@ func NewMetrics(s State) *Metrics {
 	m.steps = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results.",
 	})
-	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations, m.steps,
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bridge_refusals_total", Help: "Requests refused, by kind: those of the log's lines `refused`, of which not all are logged.",
+	}, []string{"kind"})
+	for _, kind := range RefusalKinds {
+		m.refusals.WithLabelValues(kind.Name)
+	}
+	m.registry.MustRegister(m.refusals, m.requests, m.upstream, m.lookups, m.violations, m.steps,
 		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp)),
 		gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) }),
 		gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) }))
@@ -98,6 +105,9 @@ func (m *Metrics) Lookup(outcome string) { m.lookups.WithLabelValues(outcome).In
 
 // Violation counts arguments or a result that broke a schema.
 func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).Inc() }
+
+// Refused counts a refused request.
+func (m *Metrics) Refused(kind string) { m.refusals.WithLabelValues(kind).Inc() }
 
 // Steps counts the work of checking a value.
 func (m *Metrics) Steps(n int) { m.steps.Add(float64(n)) }

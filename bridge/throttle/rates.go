@@ -59,7 +59,7 @@ func (l *Rates) Allow(caller [32]byte, tool string) error {
 	if wait == 0 {
 		return nil
 	}
-	e := fault.New(fault.RateLimited, "This caller has called %s too often; come again in %d s.", tool, seconds(wait))
+	e := fault.New(fault.RateLimited, "This caller has called %s too often; retry in %d s.", tool, seconds(wait))
 	e.RetryAfter = wait
 	return e
 }

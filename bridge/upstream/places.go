@@ -20,6 +20,11 @@ func (c *Client) enter(ctx context.Context, who fair.Key) error {
 		e.RetryAfter = time.Second
 		return e
 	}
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		e := fault.New(fault.Overloaded, crowded).Because(err)
+		e.RetryAfter = time.Second
+		return e
+	}
 	return fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(err)
 }
 

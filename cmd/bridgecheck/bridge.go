@@ -175,6 +175,20 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return cannotListen("listen", addr, err)
 	}
+	if o.AdminListen != "" {
+		admin, err := net.Listen("tcp", o.AdminListen)
+		if err != nil {
+			return cannotListen("admin-listen", o.AdminListen, err)
+		}
+		stopAdmin, err := o.ServeAdmin(b, admin)
+		if err != nil {
+			return usageError(err)
+		}
+		defer stopAdmin() // after the bridge has drained
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "health, metrics and administration on http://%s\n", admin.Addr()); err != nil {
+			return err
+		}
+	}
 	stop := f.reloadOnHangup(cmd, b, o.Logger)
 	defer stop()
 	scheme := "http"
