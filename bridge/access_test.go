@@ -1,13 +1,13 @@
 package bridge_test
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 func TestCallersAreWhatTheSiteSaysTheyAre(t *testing.T) {

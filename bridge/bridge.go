@@ -122,7 +122,7 @@ func (b *Bridge) endStreams() {
 	b.core.mcp.Drain()
 }
 
-// Close ends what the bridge does by itself and lets go of its connections to the site.
+// Close ends what the bridge does by itself and closes its connections to the site.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	c := b.core
@@ -132,7 +132,7 @@ func (b *Bridge) Close() {
 	b.retiring.Wait()
 }
 
-// ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
+// ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is the anonymous caller. An
 // account that the site refuses is an error at once.
 func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password caller.Secret) error {
 	who, err := account(user, password)
@@ -144,7 +144,7 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 	return c.mcp.ServeStdio(ctx, in, out, who)
 }
 
-// Explain asks the site which methods one account may run, and says of each what becomes of it; user "" is nobody.
+// Explain asks the site which methods one account may run, and what becomes of each; user "" is the anonymous caller.
 func (b *Bridge) Explain(ctx context.Context, user string, password caller.Secret) (*discovery.Explanation, error) {
 	who, err := account(user, password)
 	if err != nil {

@@ -58,7 +58,7 @@ func ParseConfig(name string, data []byte) (Options, error) {
 		key, value := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d: ", name, key.Line)
 		if first := seen[key.Value]; first > 0 {
-			return o, fmt.Errorf("%s%s stands here a second time, after line %d", at, key.Value, first)
+			return o, fmt.Errorf("%s%s is set a second time, after line %d", at, key.Value, first)
 		}
 		seen[key.Value] = key.Line
 		if err := o.configure(known, key.Value, value, filepath.Dir(name)); err != nil {

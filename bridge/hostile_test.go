@@ -2,13 +2,13 @@ package bridge_test
 
 import (
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // badMethods are descriptions of one method that are wrong in ways that no schema can say.

@@ -80,7 +80,7 @@ func (k *lasting) close() {
 	}
 }
 
-// invalidated notifies the other replicas that all lists are doubtful.
+// invalidated notifies the other replicas, which refetch all lists.
 func (k *lasting) invalidated() {
 	if k.store != nil {
 		k.store.Publish(shared.Event{Kind: shared.Invalidated}) //nolint:errcheck // counted; their caches run out
@@ -108,7 +108,7 @@ func (k *lasting) Heard(e shared.Event) {
 	}
 }
 
-// Reconnected doubts all that may have changed unheard.
+// Reconnected refetches all lists: events may have been missed.
 func (k *lasting) Reconnected() {
 	k.engine.Load().Invalidate()
 	go k.sessions.Recheck()

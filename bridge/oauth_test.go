@@ -12,7 +12,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"io"
 	"math/big"
 	"net/http"
@@ -26,6 +25,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // authority is an authorization server small enough to read: it publishes keys and signs whatever it is given.

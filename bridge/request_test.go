@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"io"
 	"log/slog"
 	"mime"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // fuzzSite is a site without a network: it lists one method and sends back what it is called with.

@@ -5,12 +5,13 @@ package body
 
 import (
 	"errors"
-	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"io"
 	"net/http"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // ErrTooLate says that a body did not arrive in time.

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
@@ -115,8 +115,8 @@ var (
 	tracestate  = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, longestTrace))
 )
 
-// Within is the trace with the traceparent and tracestate that the message itself names. A traceparent that is none changes
-// nothing: it is no reason to refuse the message.
+// Within is the trace with the traceparent and tracestate that the message itself names. A malformed traceparent is
+// ignored: it is no reason to refuse the message.
 func (t Trace) Within(parent, state string) Trace {
 	if !traceparent.MatchString(parent) {
 		return t

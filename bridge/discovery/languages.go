@@ -1,11 +1,12 @@
 package discovery
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
+
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // A caller who asks in ever new languages has the site asked for each, and takes places from others. After so many within

@@ -90,7 +90,7 @@ func (a *API) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// readyz says whether calls can be served: not while the site is thought to be down. Where no caller has a tool, it says why.
+// readyz reports whether calls can be served: not while the site is thought to be down. Where no caller has a tool, it says why.
 func (a *API) readyz(w http.ResponseWriter, _ *http.Request) error {
 	switch {
 	case a.Draining():

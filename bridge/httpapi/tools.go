@@ -112,7 +112,7 @@ func parameter(r *http.Request, name string, code fault.Code) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	switch values := query[name]; {
 	case len(values) > 1:
-		return "", fault.New(code, "The query parameter %s stands there more than once.", name)
+		return "", fault.New(code, "The query parameter %s occurs more than once.", name)
 	case len(values) == 1:
 		return values[0], nil
 	case err != nil && strings.Contains(r.URL.RawQuery, name+"="):

@@ -7,11 +7,12 @@ package jsondoc
 import (
 	"bytes"
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"math"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // Kind is the type of a JSON value, named as JSON Schema names it.
@@ -27,7 +28,7 @@ const (
 	Object  Kind = "object"
 )
 
-// kinds says whether a value's kind by its first byte; whatever is not there is a number, or nothing.
+// kinds gives a value's kind by its first byte; any other byte begins a number, or no value.
 var kinds = map[byte]Kind{'{': Object, '[': Array, '"': String, 't': Boolean, 'f': Boolean, 'n': Null}
 
 // Value is one JSON value. Raw is how it was written; nil on a value that was changed since, whose Members or Items

@@ -116,7 +116,7 @@ func (s *Sessions) open(revision Revision, who caller.Caller, now time.Time) (*s
 }
 
 // adopt goes on with a sealed session that another replica opened, or that this one opened and forgot. It gives nil for
-// an id that is none, or not the caller's, or over.
+// an id that is malformed, of another caller, or ended.
 func (s *Sessions) adopt(id string, who caller.Caller, now time.Time) (*session, error) {
 	sealing := s.sealed()
 	state, ok := sealing.open(id, who.Owner())
@@ -172,7 +172,7 @@ func (s *Sessions) add(opened *session, until time.Time, who caller.Caller, now 
 }
 
 func crowded() *fault.Error {
-	f := fault.New(fault.Overloaded, "Too many sessions are in use; end some, or come again later.")
+	f := fault.New(fault.Overloaded, "Too many sessions are in use; end some, or retry later.")
 	f.RetryAfter = sessionsFullWait
 	return f
 }

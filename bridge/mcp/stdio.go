@@ -72,7 +72,7 @@ type pipe struct {
 	flights       flights      // of the stateless revision
 }
 
-// lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
+// lines reads messages; empty lines are skipped. One that is too long is refused, and the next is read.
 func (p *pipe) lines(in io.Reader, to chan<- []byte) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"hash/maphash"
 	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // ErrTooMuch says that checking a value would take more steps than any check may.

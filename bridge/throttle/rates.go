@@ -47,7 +47,7 @@ func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error
 	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}, nil
 }
 
-// Allow takes one call out of the caller's bucket, or gives a RateLimited fault that says when to come again.
+// Allow takes one call out of the caller's bucket, or gives a RateLimited fault with the time to wait.
 func (l *Rates) Allow(caller [32]byte, tool string) error {
 	wait, err := time.Duration(0), errAlone
 	if l.Shared != nil {
@@ -66,7 +66,7 @@ func (l *Rates) Allow(caller [32]byte, tool string) error {
 
 var errAlone = errors.New("nothing is shared")
 
-// take takes one call out of a bucket of this replica, or says when to come again.
+// take takes one call out of a bucket of this replica, or returns the time to wait.
 func (l *Rates) take(key bucketKey) time.Duration {
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {

@@ -61,7 +61,7 @@ func Failures() []Failure {
 		list = append(list, s.Failure)
 	}
 	return append(list,
-		Failure{"no connection several times in a row: nobody asks it for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
+		Failure{"no connection several times in a row: the site is not called for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
 		Failure{"the caller has its share of max_in_flight, and of max_waiting", fault.Overloaded, crowded},
 		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's response", fault.UpstreamError, unusable})
 }

@@ -69,7 +69,7 @@ func NewTransport(tlsConfig *tls.Config) *http.Transport {
 	}
 }
 
-// New makes a client of the site. An error says that the site's address is none.
+// New makes a client of the site. The error is for an address that is not valid.
 func New(o Options) (*Client, error) {
 	rpc, err := http.NewRequest(http.MethodPost, join(o.Site, "/jsonrpc"), nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Client) Close() {
 	}
 }
 
-// Ready says whether the site is thought to be up.
+// Ready reports whether the site is thought to be up.
 func (c *Client) Ready() bool { return c.breaker.closed() }
 
 // Document is what the site gave for a GET.

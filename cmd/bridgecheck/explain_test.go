@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"bytes"
 	"log/slog"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )

@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // identitySpellings are ways to write the same credentials of one account, and things beside them that change nothing.

@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // originRequests are requests to all of the bridge's interfaces that do something for the caller.

@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // Drupal's own limits, below which the bridge must keep what the site sees of it (user.flood).
