@@ -54,7 +54,7 @@ func (p Policy) Check(r *http.Request) error {
 		return nil
 	}
 	if len(origins) > 1 || !p.own(origins[0], r.Host) {
-		return fault.New(fault.AccessDenied, "Requests of pages of %q are refused; if they are the bridge's own, add their host to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
+		return fault.New(fault.AccessDenied, "Requests from other web sites, here %q, are refused; if the site belongs to the bridge, add its host to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
 			clip(origins[0])).Because(ErrOrigin)
 	}
 	return nil
