@@ -62,9 +62,9 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	server := httptest.NewServer(mock)
 	defer server.Close()
-	caller := harness.T{Environment: &harness.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
+	agent := harness.T{Environment: &harness.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
 		Drupal: &harness.Drupal{SiteSide: &harness.SiteSide{Recorder: mock}, Mock: mock}}}
-	credentials, _ := caller.CredentialsOf(harness.Agent)
+	credentials, _ := agent.CredentialsOf(harness.Agent)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
 	if err != nil {
 		t.Fatal(err)
