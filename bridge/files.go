@@ -14,8 +14,8 @@ import (
 // longestFile is the longest file of certificates that is read, in bytes.
 const longestFile = 1 << 20
 
-// readRegular reads a regular file while the bridge serves. Opening a FIFO waits for a writer, perhaps forever: it is opened without waiting, and then
-// refused, as devices and directories are.
+// readRegular reads a regular file while the bridge serves. Opening a FIFO waits for a writer, perhaps forever: it is opened
+// without waiting, and then refused, as devices and directories are.
 func readRegular(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -50,7 +50,8 @@ func (o *Options) checkMode(path string) {
 	if info.Mode().Perm()&0o022 != 0 {
 		does = "may be changed"
 	}
-	o.warnings = append(o.warnings, fmt.Sprintf("%s %s by other users of this machine (mode %04o); run: chmod o-rwx,g-w %s", path, does, info.Mode().Perm(), quoted(path)))
+	o.warnings = append(o.warnings, fmt.Sprintf("%s %s by other users of this machine (mode %04o); run: chmod o-rwx,g-w %s",
+		path, does, info.Mode().Perm(), quoted(path)))
 }
 
 // warn logs the warnings.

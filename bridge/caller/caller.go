@@ -233,7 +233,8 @@ func (cs Callers) verify(r *http.Request, token string, from netip.Addr) (Grant,
 	if !cs.Asks || cs.Attempts == nil || token == "" {
 		return cs.Verify(r.Context(), token)
 	}
-	trial, err := cs.Attempts.Try(r.Context(), throttle.Attempt{Credential: sha256.Sum256([]byte("a token to ask about\x00" + token)), Address: from})
+	attempt := throttle.Attempt{Credential: sha256.Sum256([]byte("a token to ask about\x00" + token)), Address: from}
+	trial, err := cs.Attempts.Try(r.Context(), attempt)
 	if err != nil {
 		return Grant{}, err
 	}
