@@ -1,7 +1,7 @@
 // Package connections bounds the connections to a server, in total and for each client, and how slowly a client may
 // read. It knows neither tools nor the site. A connection beyond the bounds gets one response, which says so, and is
 // closed. Invariants: there are never more connections than the bounds and a few to refuse, and a connection whose first
-// request head is not complete holds no place that another needs, so that probes are answered whatever clients do.
+// request head is not complete holds no place that another needs, so that probes are served whatever clients do.
 package connections
 
 import (

@@ -87,7 +87,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Status is the HTTP status of the error's code.
 func (e *Error) Status() int { return Statuses[e.Code] }
 
-// From gives the fault within err; any other error becomes an InternalError that tells the caller nothing.
+// From gives the fault within err; any other error becomes an InternalError that shows the caller nothing.
 func From(err error) *Error {
 	var f *Error
 	if errors.As(err, &f) {

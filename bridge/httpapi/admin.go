@@ -58,7 +58,7 @@ func (a *API) diagnostics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// probes are the paths that proxies, orchestrators and monitors ask without being told to, under any host name; there is
+// probes are the paths that proxies, orchestrators and monitors ask without a setting, under any host name; there is
 // nothing in the responses. HAProxy sends OPTIONS / by default.
 var probes = map[string]func(*API, http.ResponseWriter, *http.Request) error{
 	"/": (*API).root, "/healthz": (*API).healthz, "/livez": (*API).healthz, "/health": (*API).healthz, "/ping": (*API).healthz,

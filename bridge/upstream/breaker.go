@@ -74,7 +74,7 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	}
 }
 
-// siteIsSilent tells a site that cannot be reached or does not respond from one that responds badly.
+// siteIsSilent distinguishes a site that cannot be reached or does not respond from one that responds badly.
 func siteIsSilent(err error) bool {
 	if errors.Is(err, errTooLong) {
 		return false

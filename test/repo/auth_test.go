@@ -89,7 +89,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 		b.ServeHTTP(got, sent)
 		arrived := mock.Journal().Entries(0)[before:]
 		if got.Code != http.StatusOK || len(arrived) == 0 || arrived[0].User != string(harness.Agent) || arrived[0].Scheme != kind {
-			t.Errorf("the agent's request by %s is answered with %d and reaches the site as %+v: read and forward it in Callers.passThrough in bridge/caller/caller.go",
+			t.Errorf("the agent's request by %s gets %d and reaches the site as %+v: read and forward it in Callers.passThrough in bridge/caller/caller.go",
 				kind, got.Code, arrived)
 		}
 	})
@@ -108,7 +108,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 		recording.ServeHTTP(got, sent)
 		recorded := recording.Journal().Entries(0)
 		if got.Code != http.StatusOK || len(recorded) != 1 || recorded[0].Scheme != kind {
-			t.Errorf("the agent's request by %s is answered with %d and recorded as %+v: read it in mockdrupal/credentials", kind, got.Code, recorded)
+			t.Errorf("the agent's request by %s gets %d and recorded as %+v: read it in mockdrupal/credentials", kind, got.Code, recorded)
 		}
 	})
 	if response.StatusCode != http.StatusOK || entry.User != string(harness.Agent) || entry.Scheme != kind {
