@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 func TestCallersAreWhatTheSiteSaysTheyAre(t *testing.T) {
@@ -73,7 +73,7 @@ func TestOnlyListedCredentialsGoOn(t *testing.T) {
 func TestServiceAccountNeedsAFrontEndToken(t *testing.T) {
 	s := newSite(t, echo)
 	front := start(t, s, func(o *bridge.Options) {
-		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "service", "canary-pass", []upstream.Secret{"front"}
+		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "service", "canary-pass", []caller.Secret{"front"}
 	})
 	for auth, want := range map[string]int{"Bearer front": 200, "Bearer other": 401, "": 401, "Basic c2VydmljZTpjYW5hcnktcGFzcw==": 401} {
 		r := send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", auth)
@@ -101,7 +101,7 @@ func TestAdministration(t *testing.T) {
 		}
 		io.WriteString(w, `{"data":[`+echo+extra+`],"meta":{"mcp":{"discovery":true}}}`)
 	}
-	front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []upstream.Secret{"operator"} })
+	front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 	list(t, front, "admin")
 	before := s.discoveries.Load()
 	list(t, front, "admin")
@@ -128,7 +128,7 @@ func TestAdministration(t *testing.T) {
 }
 
 func TestSessionCookiesAreGuardedAgainstOtherSites(t *testing.T) {
-	front := start(t, newSite(t, echo), func(o *bridge.Options) { o.Credentials = []upstream.Scheme{upstream.Cookie} })
+	front := start(t, newSite(t, echo), func(o *bridge.Options) { o.Credentials = []caller.Scheme{caller.Cookie} })
 	const body = `{"name":"content.echo","arguments":{}}`
 	for name, c := range map[string]struct {
 		headers []string

@@ -5,14 +5,16 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Bridge serves one site's methods as tools. It is an http.Handler, ready as soon as it is made.
@@ -31,6 +33,7 @@ func New(o Options) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	kept.start()
+	o.warn(c.log)
 	return &Bridge{core: c, kept: kept}, nil
 }
 
@@ -50,9 +53,36 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if turnedAway(w, r) {
 		return
 	}
+	if len(r.TransferEncoding) > 0 || b.kept.draining.Load() {
+		// net/http takes Content-Length away where Transfer-Encoding stands beside it, so that the handler cannot see such a
+		// request, after which the connection must be closed (RFC 9112 section 6.3): close it after every chunked one.
+		w.Header().Set("Connection", "close")
+	}
 	c := b.use()
 	defer c.active.Done()
-	c.handler.ServeHTTP(w, r)
+	c.handler.ServeHTTP(w, below(c.base, r))
+}
+
+// below takes the path off below which a proxy serves the bridge, if the proxy has not done so.
+func below(base string, r *http.Request) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, base)
+	if base == "" || !ok || rest != "" && rest[0] != '/' {
+		return r
+	}
+	inner := *r
+	address := *r.URL
+	address.Path, address.RawPath = cmp.Or(rest, "/"), strings.TrimPrefix(address.RawPath, base)
+	inner.URL = &address
+	return &inner
+}
+
+// Operation serves the operator's endpoints alone: for the listener of admin_listen.
+func (b *Bridge) Operation() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := b.use()
+		defer c.active.Done()
+		c.operation.ServeHTTP(w, r)
+	})
 }
 
 // use gives what serves now, which stays open until the caller says active.Done.
@@ -76,6 +106,7 @@ func (b *Bridge) Reload(o Options) error {
 	old := b.core
 	b.core = c
 	b.mu.Unlock()
+	o.warn(c.log)
 	old.mcp.Drain() // or its streams would keep it alive
 	b.retiring.Go(func() {
 		old.active.Wait()
@@ -91,7 +122,7 @@ func (b *Bridge) endStreams() {
 	b.core.mcp.Drain()
 }
 
-// Close ends what the bridge does by itself and lets go of its connections to the site.
+// Close ends what the bridge does by itself and closes its connections to the site.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	c := b.core
@@ -101,9 +132,9 @@ func (b *Bridge) Close() {
 	b.retiring.Wait()
 }
 
-// ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
+// ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is the anonymous caller. An
 // account that the site refuses is an error at once.
-func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password upstream.Secret) error {
+func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password caller.Secret) error {
 	who, err := account(user, password)
 	if err != nil {
 		return err
@@ -113,8 +144,8 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 	return c.mcp.ServeStdio(ctx, in, out, who)
 }
 
-// Explain asks the site which methods one account may run, and says of each what becomes of it; user "" is nobody.
-func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Secret) (*discovery.Explanation, error) {
+// Explain asks the site which methods one account may run, and what becomes of each; user "" is the anonymous caller.
+func (b *Bridge) Explain(ctx context.Context, user string, password caller.Secret) (*discovery.Explanation, error) {
 	who, err := account(user, password)
 	if err != nil {
 		return nil, err
@@ -125,10 +156,10 @@ func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Sec
 }
 
 // account is a caller by name and password.
-func account(user string, password upstream.Secret) (upstream.Caller, error) {
+func account(user string, password caller.Secret) (caller.Caller, error) {
 	r := &http.Request{Header: http.Header{}}
 	if user != "" {
 		r.SetBasicAuth(user, string(password))
 	}
-	return upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(r)
+	return caller.Callers{Schemes: []caller.Scheme{caller.Basic}}.From(r)
 }

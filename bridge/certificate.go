@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +19,8 @@ type certificate struct {
 	cert, key string
 	log       *slog.Logger
 
-	mu      sync.Mutex
-	pair    *tls.Certificate
+	pair    atomic.Pointer[tls.Certificate]
+	mu      sync.Mutex // held by the one handshake that looks at the files
 	version [2]fileVersion
 	checked time.Time
 }
@@ -33,12 +34,26 @@ type fileVersion struct {
 // loadCertificate reads a pair of files.
 func loadCertificate(cert, key string, log *slog.Logger) (*certificate, error) {
 	c := &certificate{cert: cert, key: key, log: log, version: [2]fileVersion{versionOf(cert), versionOf(key)}, checked: time.Now()}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := readPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("tls_cert, tls_key: %w", err)
 	}
-	c.pair = &pair
+	c.pair.Store(pair)
 	return c, nil
+}
+
+// readPair reads a certificate and its key from regular files.
+func readPair(cert, key string) (*tls.Certificate, error) {
+	public, err := readRegular(cert)
+	if err != nil {
+		return nil, err
+	}
+	private, err := readRegular(key)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(public, private)
+	return &pair, err
 }
 
 func versionOf(path string) fileVersion {
@@ -51,23 +66,25 @@ func versionOf(path string) fileVersion {
 
 // get gives the pair for a new connection.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
+	if !c.mu.TryLock() { // files may be slow to read: handshakes do not wait for them
+		return c.pair.Load(), nil
+	}
 	defer c.mu.Unlock()
 	if time.Since(c.checked) < certificateCheck {
-		return c.pair, nil
+		return c.pair.Load(), nil
 	}
 	c.checked = time.Now()
 	now := [2]fileVersion{versionOf(c.cert), versionOf(c.key)}
 	if now == c.version {
-		return c.pair, nil
+		return c.pair.Load(), nil
 	}
 	c.version = now
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	pair, err := readPair(c.cert, c.key)
 	if err != nil {
 		c.log.Error("the certificate stays as it was", "error", err)
-		return c.pair, nil
+		return c.pair.Load(), nil
 	}
-	c.pair = &pair
+	c.pair.Store(pair)
 	c.log.Info("the certificate was read again")
-	return c.pair, nil
+	return pair, nil
 }

@@ -26,7 +26,9 @@ func LoadConfig(path string) (Options, error) {
 	if err != nil {
 		return Options{}, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	return ParseConfig(path, data)
+	o, err := ParseConfig(path, data)
+	o.checkMode(path)
+	return o, err
 }
 
 // ParseConfig reads a configuration; name is what messages call it.
@@ -56,7 +58,7 @@ func ParseConfig(name string, data []byte) (Options, error) {
 		key, value := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d: ", name, key.Line)
 		if first := seen[key.Value]; first > 0 {
-			return o, fmt.Errorf("%s%s stands here a second time, after line %d", at, key.Value, first)
+			return o, fmt.Errorf("%s%s is set a second time, after line %d", at, key.Value, first)
 		}
 		seen[key.Value] = key.Line
 		if err := o.configure(known, key.Value, value, filepath.Dir(name)); err != nil {
@@ -76,7 +78,7 @@ func (o *Options) configure(known map[string]Setting, key string, value *yaml.No
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		text, err := readSecret(path)
+		text, err := o.readSecret(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}

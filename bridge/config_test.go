@@ -26,7 +26,7 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 		"no time":             {"discovery_ttl: soon", "b.yaml:1: discovery_ttl: \"soon\" must be a time"},
 		"negative time":       {"discovery_ttl: -5", "must be a time above 0"},
 		"unknown choice":      {"naming: dots", "must be one of [id underscore]"},
-		"twice":               {"page_size: 3\npage_size: 4", "b.yaml:2: page_size stands here a second time, after line 1"},
+		"twice":               {"page_size: 3\npage_size: 4", "b.yaml:2: page_size is set a second time, after line 1"},
 		"a list at the top":   {"- page_size", "b.yaml:1: a configuration is a mapping"},
 		"two documents":       {"page_size: 3\n---\npage_size: 4", "one YAML document"},
 		"broken YAML":         {"page_size: [", "b.yaml:1:"},

@@ -4,23 +4,24 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"runtime"
 	"sync"
+	"time"
 
-	"github.com/bridgecheck/bridgecheck/bridge/audit"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
-	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
-	"github.com/bridgecheck/bridgecheck/bridge/metrics"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -29,15 +30,20 @@ import (
 // is served.
 type core struct {
 	handler   http.Handler
+	operation http.Handler // the operator's endpoints alone
+	base      string       // the path below which a proxy serves the bridge
+	pause     time.Duration
+	plainHTTP bool
+	log       *slog.Logger
 	discovery *discovery.Engine
 	site      *upstream.Client
 	mcp       *mcp.Server
-	audit     *audit.Log
+	audit     *observe.Audit
 	active    sync.WaitGroup
 }
 
-// maxChecksWaiting is how many long values may wait to be checked.
-const maxChecksWaiting = 32
+// maxWorkWaiting is how many long documents may wait for a processor.
+const maxWorkWaiting = 32
 
 // none is what switches a setting off that has a default.
 const none = "none"
@@ -56,7 +62,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		}
 		transport = upstream.NewTransport(config)
 	}
-	c := &core{}
+	c := &core{base: o.BasePath, pause: o.DrainPause, plainHTTP: o.PlainHTTP, log: o.Logger}
 	guard, err := o.guard(func() []string { return c.discovery.Scopes() })
 	if err != nil {
 		return nil, err
@@ -69,11 +75,11 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	callers.Attempts = kept.attempts
-	state := metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers}
+	state := observe.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers}
 	if kept.store != nil {
 		state.SharedUp = kept.store.Up
 	}
-	m := metrics.New(state)
+	m := observe.NewMetrics(state)
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
 		Transport: transport, Now: o.Now, Observe: m.Upstream,
@@ -90,26 +96,30 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	memory := fair.NewMemory(max(o.MaxBuffered, 4*o.MaxBody, 4*o.MaxAnswer))
-	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
+	rates, err := throttle.NewRates(o.RatePerSec, o.RateBurst, o.Now)
 	if err != nil {
 		return nil, err
 	}
-	if limits != nil && kept.store != nil {
-		limits.Shared = kept.store
+	if rates != nil && kept.store != nil {
+		rates.Shared = kept.store
 	}
-	if c.audit, err = audit.Open(o.AuditLog, o.Now, o.Logger); err != nil {
+	if c.audit, err = observe.OpenAudit(o.AuditLog, o.Now, o.Logger); err != nil {
 		return nil, err
 	}
+	// Half of the processors work on long documents, so that the other half serves callers who send short ones.
+	work := fair.NewWork(max(1, runtime.GOMAXPROCS(0)/2), maxWorkWaiting)
 	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard,
-		// Half of the processors check long values, so that the other half serves those who send short ones.
-		Checks: schema.NewChecks(max(1, runtime.GOMAXPROCS(0)/2), maxChecksWaiting, m.Steps),
+		Discovery: c.discovery, Site: c.site, Rates: rates, Guard: guard, Work: work, Validator: schema.NewValidator(work, m.Steps),
 		Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
+	}
+	refusals, err := observe.NewRefusals(o.Logger, callers, m.Refused, o.Now)
+	if err != nil {
+		return nil, err
 	}
 	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, Memory: memory, Sessions: kept.sessions, Origin: origins,
-		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle,
+		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, Time: o.RequestTimeout, WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Refusals: refusals,
 		Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
@@ -119,12 +129,21 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
-		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
+		Ready:     c.site.Ready, Draining: kept.draining.Load, AdminTokens: o.AdminTokens, Memory: memory, Refusals: refusals,
+		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, Time: o.RequestTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
 		Origin: origins,
 		Logger: o.Logger, Observe: m.Request, Invalidated: kept.invalidated,
 	}
-	c.handler = api.Handler(m.Handler(), c.mcp)
+	c.operation = api.OperationHandler(m.Handler())
+	if o.AdminListen == "" {
+		c.handler = api.Handler(c.mcp, c.operation)
+	} else {
+		c.handler = api.Handler(c.mcp, nil)
+		inside := *api
+		inside.Origin = origin.New(nil, "") // allowed_hosts are names by which callers reach the bridge
+		c.operation = inside.OperationHandler(m.Handler())
+	}
 	kept.adopt(o, c.discovery)
 	if kept.store != nil {
 		kept.store.Observe(m.Shared)
@@ -163,30 +182,30 @@ func hostOf(address string) string {
 }
 
 // callers says how callers are read off requests.
-func (o Options) callers(guard *oauth.Guard) (upstream.Callers, error) {
-	cs := upstream.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
+func (o Options) callers(guard *oauth.Guard) (caller.Callers, error) {
+	cs := caller.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
 	var err error
-	if cs.Languages, err = upstream.ParseLanguages(o.Languages); err != nil {
+	if cs.Languages, err = caller.ParseLanguages(o.Languages); err != nil {
 		return cs, fmt.Errorf("languages: %w", err)
 	}
-	if cs.Proxies, err = upstream.ParseProxies(o.TrustedProxies); err != nil {
+	if cs.Proxies, err = caller.ParseProxies(o.TrustedProxies); err != nil {
 		return cs, fmt.Errorf("trusted_proxies: %w", err)
 	}
 	if guard != nil {
-		cs.Verify, cs.Exchange = guard.Verify, guard.For
+		cs.Verify, cs.Exchange, cs.Asks = guard.Verify, guard.For, o.OAuthIntrospect
 	}
 	if len(o.ServiceTokens) > 0 {
-		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
+		cs.Service = &caller.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
 	return cs, nil
 }
 
 // discoverer is the account that discovers for all callers; nil: each does so.
-func (o Options) discoverer() *upstream.ServiceAccount {
+func (o Options) discoverer() *caller.ServiceAccount {
 	if o.Visibility != VisibilityBroad {
 		return nil
 	}
-	return &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
+	return &caller.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
 }
 
 // guard checks tokens where an authorization server is named; nil where none is.
@@ -194,7 +213,7 @@ func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
 	if o.OAuthIssuer == "" {
 		return nil, nil
 	}
-	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
+	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Base: o.BasePath, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
 		Exchange: o.OAuthExchange, Introspect: o.OAuthIntrospect, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
 		Wait: o.UpstreamTimeout, Scopes: scopes, Now: o.Now})
 }
@@ -234,7 +253,7 @@ func clientTLS(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(file)
+	pem, err := readRegular(file)
 	if err != nil {
 		return nil, fmt.Errorf("upstream_ca: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // badMethods are descriptions of one method that are wrong in ways that no schema can say.
@@ -36,7 +36,7 @@ func TestABrokenDescriptionCostsItselfOnly(t *testing.T) {
 	for name, bad := range badMethods {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, method("content.a"), bad, method("content.b"))
-			front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []upstream.Secret{"operator"} })
+			front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 			r := list(t, front, "agent")
 			if r.Status != 200 || strings.Count(r.Body, `"inputSchema"`) != 2 || strings.Contains(r.Body, "content.bad") {
 				t.Errorf("%d %.300s", r.Status, r.Body)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/shared"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // lasting is what a reload of the options keeps.
@@ -19,6 +19,7 @@ type lasting struct {
 	sessions *mcp.Sessions
 	store    *shared.Store                    // nil: replicas share nothing
 	engine   atomic.Pointer[discovery.Engine] // that is in force
+	draining atomic.Bool                      // the bridge is about to end
 }
 
 // rings are the keys of a bridge, by what they are for.
@@ -79,7 +80,7 @@ func (k *lasting) close() {
 	}
 }
 
-// invalidated notifies the other replicas that all lists are doubtful.
+// invalidated notifies the other replicas, which refetch all lists.
 func (k *lasting) invalidated() {
 	if k.store != nil {
 		k.store.Publish(shared.Event{Kind: shared.Invalidated}) //nolint:errcheck // counted; their caches run out
@@ -87,9 +88,9 @@ func (k *lasting) invalidated() {
 }
 
 // changed notifies the other replicas that a caller has other tools.
-func (k *lasting) changed(caller upstream.Identity, now catalog.Version) {
+func (k *lasting) changed(who caller.Identity, now catalog.Version) {
 	if k.store != nil {
-		k.store.Publish(shared.Event{Kind: shared.Changed, Subject: caller[:], Version: string(now)}) //nolint:errcheck // counted; their caches run out
+		k.store.Publish(shared.Event{Kind: shared.Changed, Subject: who[:], Version: string(now)}) //nolint:errcheck // counted; their caches run out
 	}
 }
 
@@ -99,15 +100,15 @@ func (k *lasting) Heard(e shared.Event) {
 	case shared.Invalidated:
 		k.engine.Load().Invalidate()
 	case shared.Changed:
-		if len(e.Subject) == len(upstream.Identity{}) {
-			k.engine.Load().Heard(upstream.Identity(e.Subject), catalog.Version(e.Version))
+		if len(e.Subject) == len(caller.Identity{}) {
+			k.engine.Load().Heard(caller.Identity(e.Subject), catalog.Version(e.Version))
 		}
 	case shared.Ended:
 		k.sessions.Ended(string(e.Subject), e.Until)
 	}
 }
 
-// Reconnected doubts all that may have changed unheard.
+// Reconnected refetches all lists: events may have been missed.
 func (k *lasting) Reconnected() {
 	k.engine.Load().Invalidate()
 	go k.sessions.Recheck()

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
@@ -79,7 +79,7 @@ func TestTheModulesListGivesTheSameTools(t *testing.T) {
 // A poisoned site costs the tools that are poisoned, and says which.
 func TestAPoisonedSiteLosesOnlyItsBadTools(t *testing.T) {
 	behind := mock(t, "poisoned", func(*fixtures.Site) {})
-	f := front(t, bridge.Options{Drupal: behind.URL, AdminTokens: []upstream.Secret{"operator"}})
+	f := front(t, bridge.Options{Drupal: behind.URL, AdminTokens: []caller.Secret{"operator"}})
 	names := all(t, f, "agent")
 	good := 0
 	for _, name := range names {

@@ -106,6 +106,8 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 		"the bridge has no permission": {403, active(nil), 503},
 		"it is down":                   {503, active(nil), 503},
 		"a list":                       {200, []any{active(nil)}, 503},
+		"Active, not active":           {200, json.RawMessage(`{"active":false,"Active":true,"ACTIVE":true,"sub":"agent","aud":"` + resource + fmt.Sprintf(`","exp":%d}`, now+60)), 401},
+		"active twice":                 {200, json.RawMessage(`{"active":false,"active":true,"sub":"agent","aud":"` + resource + fmt.Sprintf(`","exp":%d}`, now+60)), 503},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, site, list := newIntrospecting(t)
@@ -121,9 +123,66 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				t.Errorf("a secret is in the response: %s", got.Body)
 			}
 			x.says(active(nil))
+			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
 			if got := list("opaque-canary"); got.Status != 200 {
 				t.Errorf("the positive control, after that: got %d %s", got.Status, got.Body)
 			}
 		})
+	}
+}
+
+// A flood of random tokens from one address does not become a flood of questions; callers from elsewhere, and those whose
+// token was good, are served.
+func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
+	x := &introspecting{authority: newAuthority(t)}
+	x.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/introspect" {
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"introspection_endpoint":%q}`, x.URL, x.URL+"/jwks", x.URL+"/introspect")
+			return
+		}
+		x.asked.Add(1)
+		json.NewEncoder(w).Encode(active(map[string]any{"active": strings.HasPrefix(r.PostFormValue("token"), "good")})) //nolint:errcheck // the bridge complains
+	})
+	_, front := guarded(t, x.authority, func(o *bridge.Options) {
+		o.OAuthIntrospect, o.OAuthClient, o.OAuthClientSecret = true, "the bridge", "s:cret"
+		o.TrustedProxies = []string{"127.0.0.1"}
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(x.now.Load())) }
+	})
+	list := func(token, from string) int {
+		return as(t, front, token, "/mcp/tools/list", "", "X-Forwarded-For", from).Status
+	}
+	if got := list("good-1", "203.0.113.7"); got != 200 {
+		t.Fatalf("a good token: got %d", got)
+	}
+	statuses := map[int]int{}
+	for i := range 300 {
+		statuses[list(fmt.Sprint("random-", i), "203.0.113.7")]++
+	}
+	if asked := x.asked.Load(); asked > 25 || statuses[401] > 25 || statuses[401]+statuses[429] != 300 {
+		t.Errorf("300 random tokens are %d questions and get %v", asked, statuses)
+	}
+	x.now.Store(int64(time.Minute)) // the word on good-1 is old
+	for token, from := range map[string]string{"good-1": "203.0.113.7", "good-2": "203.0.113.8"} {
+		if got := list(token, from); got != 200 {
+			t.Errorf("%s from %s, beside the flood: got %d", token, from, got)
+		}
+	}
+	before := x.asked.Load()
+	for range 100 {
+		list("ended", "203.0.113.9")
+	}
+	if asked := x.asked.Load() - before; asked > 2 {
+		t.Errorf("one token 100 times is %d questions", asked)
+	}
+	// Tokens that ended by themselves are no guesses: their address stays open.
+	for i := range 30 {
+		list(fmt.Sprint("good-old-", i), "203.0.113.10")
+	}
+	x.now.Store(int64(2 * time.Hour))
+	for i := range 30 {
+		list(fmt.Sprint("good-old-", i), "203.0.113.10")
+	}
+	if got := list("good-new", "203.0.113.10"); got != 401 { // it ended an hour ago, too
+		t.Errorf("a token that has ended, after 30 others: got %d, want 401", got)
 	}
 }

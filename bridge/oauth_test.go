@@ -25,7 +25,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // authority is an authorization server small enough to read: it publishes keys and signs whatever it is given.
@@ -110,6 +110,17 @@ func (a *authority) sign(t *testing.T, method jwt.SigningMethod, key crypto.Priv
 	return text
 }
 
+// signText signs a header and claims as they are written, which may be no JSON.
+func signText(t *testing.T, header, claims string) string {
+	t.Helper()
+	text := encoded([]byte(header)) + "." + encoded([]byte(claims))
+	signature, err := jwt.SigningMethodRS256.Sign(text, rsaKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "." + encoded(signature)
+}
+
 func (a *authority) token(t *testing.T, claims map[string]any) string {
 	return a.sign(t, jwt.SigningMethodRS256, rsaKey(), claims, nil)
 }
@@ -157,6 +168,13 @@ func TestHostileTokensGoNoFurther(t *testing.T) {
 		return a.sign(t, jwt.SigningMethodRS256, rsaKey(), claims, header)
 	}
 	past, soon := time.Now().Add(-time.Minute).Unix(), time.Now().Add(time.Minute).Unix()
+	const plainHeader = `{"alg":"RS256","kid":"one"}`
+	claims := func(more string) string {
+		return fmt.Sprintf(`{"iss":%q,"sub":"low","client_id":"c","aud":%q,"scope":"content:read"%s}`, a.URL, resource, more)
+	}
+	if _, front := guarded(t, a); listed(t, front, signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d`, soon)))).Status != 200 {
+		t.Fatal("a token with claims as this test writes them is refused")
+	}
 	for name, token := range map[string]string{
 		"alg none":              a.sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil, nil),
 		"alg None":              encoded([]byte(`{"alg":"None"}`)) + "." + payload + ".",
@@ -175,6 +193,13 @@ func TestHostileTokensGoNoFurther(t *testing.T) {
 		"an ID token's type":    rs(nil, map[string]any{"typ": "logout+jwt"}),
 		"critical header":       rs(nil, map[string]any{"crit": []string{"exp"}}),
 		"scope is a number":     rs(map[string]any{"scope": 5}, nil),
+		"ended, but for EXP":    signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d,"EXP":%d`, past, soon))),
+		"an end twice":          signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d,"exp":%d`, past, soon))),
+		"a subject twice":       signText(t, plainHeader, claims(fmt.Sprintf(`,"sub":"admin","exp":%d`, soon))),
+		"an end as a text":      signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":"%d"`, soon))),
+		"claims and more":       signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d`, soon))+`{}`),
+		"an algorithm twice":    signText(t, `{"alg":"none","alg":"RS256","kid":"one"}`, claims(fmt.Sprintf(`,"exp":%d`, soon))),
+		"crit is null":          signText(t, `{"alg":"RS256","kid":"one","crit":null}`, claims(fmt.Sprintf(`,"exp":%d`, soon))),
 		"no token":              "x",
 		"two parts":             head + "." + payload,
 		"no signature":          head + "." + payload + ".",
@@ -389,7 +414,7 @@ func TestOAuthIsConfiguredStrictly(t *testing.T) {
 		"oauth_resource":       func(o *bridge.Options) { o.OAuthResource = "bridge.example" },
 		"oauth_jwks":           func(o *bridge.Options) { o.OAuthJWKS = "http://as.example/jwks" },
 		"two ways in": func(o *bridge.Options) {
-			o.ServiceUser, o.ServicePassword, o.ServiceTokens = "s", "p", []upstream.Secret{"t"}
+			o.ServiceUser, o.ServicePassword, o.ServiceTokens = "s", "p", []caller.Secret{"t"}
 		},
 		"without a user, a quer": func(o *bridge.Options) { o.OAuthIssuer = "https://u:p@as.example" },
 	} {

@@ -5,21 +5,27 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options is everything that can be said about a bridge, whether by flag, environment, configuration file or library.
 // The zero value of a field means its default; only Drupal has none. What each field means, with its unit and default,
 // stands in the table of settings, once.
 type Options struct {
-	Drupal string
-	Listen string
+	Drupal      string
+	Listen      string
+	AdminListen string
+	PlainHTTP   bool
+	BasePath    string
 
 	Source      SourceKind
 	Expose      discovery.Exposure
@@ -56,17 +62,17 @@ type Options struct {
 	RatePerSec float64
 	RateBurst  int
 
-	Credentials     []upstream.Scheme
+	Credentials     []caller.Scheme
 	ServiceUser     string
-	ServicePassword upstream.Secret
-	ServiceTokens   []upstream.Secret
+	ServicePassword caller.Secret
+	ServiceTokens   []caller.Secret
 	AccountFailures int
 	AddressFailures int
 	TotalFailures   int
 	TrustedProxies  []string
 	ForwardAddress  bool
 	AdminMethod     string
-	AdminTokens     []upstream.Secret
+	AdminTokens     []caller.Secret
 
 	OAuthIssuer       string
 	OAuthResource     string
@@ -75,28 +81,32 @@ type Options struct {
 	OAuthExchange     string
 	OAuthIntrospect   bool
 	OAuthClient       string
-	OAuthClientSecret upstream.Secret
+	OAuthClientSecret caller.Secret
 
 	MaxBody                 int64
 	MaxBuffered             int64
 	MaxConnections          int
 	MaxConnectionsPerClient int
 
-	BodyTimeout   time.Duration
-	HeaderTimeout time.Duration
-	WriteTimeout  time.Duration
-	SessionIdle   time.Duration
-	SessionLife   time.Duration
-	SessionKeys   []upstream.Secret
-	Shared        string
-	AllowedHosts  []string
-	AuditLog      string
-	TLSCert       string
-	TLSKey        string
+	BodyTimeout    time.Duration
+	HeaderTimeout  time.Duration
+	RequestTimeout time.Duration
+	DrainPause     time.Duration
+	WriteTimeout   time.Duration
+	SessionIdle    time.Duration
+	SessionLife    time.Duration
+	SessionKeys    []caller.Secret
+	Shared         string
+	AllowedHosts   []string
+	AuditLog       string
+	TLSCert        string
+	TLSKey         string
 
 	Transport http.RoundTripper // how the site is reached; nil: a pooled transport of the bridge's own
 	Now       func() time.Time  // the clock of all TTLs and rates; nil: time.Now
 	Logger    *slog.Logger      // nil: nothing is logged
+
+	warnings []string // about the files that the options were read from
 }
 
 // SourceKind says where the site's methods are discovered.
@@ -134,18 +144,38 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	site, err := url.Parse(o.Drupal)
-	if err != nil || (site.Scheme != "http" && site.Scheme != "https") || site.Host == "" || site.User != nil || site.RawQuery != "" || site.Fragment != "" {
-		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site; it must be like https://example.com", redactURL(o.Drupal))
+	site, err := origin.ParseAddress(o.Drupal)
+	if err != nil {
+		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site, such as https://example.com: %w", redactURL(o.Drupal), err)
 	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = o.UpstreamTimeout + requestSpare
+	}
+	if o.BasePath == "" && strings.HasSuffix(o.OAuthResource, "/mcp") {
+		if resource, err := origin.ParseAddress(o.OAuthResource); err == nil {
+			o.BasePath = strings.TrimSuffix(resource.Path, "/mcp")
+		}
+	}
+	o.BasePath = strings.TrimSuffix(o.BasePath, "/")
 	return o, site, o.consistent()
 }
+
+// requestSpare is by how much request_timeout exceeds upstream_timeout where it is not set: for the body, and for waiting
+// for a list or for a place at the site. With the default the sum is 55 s, below the 60 s that proxies wait for a response.
+const requestSpare = 25 * time.Second
+
+// basePaths are paths that need no escaping.
+var basePaths = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 
 // consistent refuses combinations that mean nothing.
 func (o Options) consistent() error {
 	broad := o.Visibility == VisibilityBroad
 	asks := o.OAuthExchange != "" || o.OAuthIntrospect // the authorization server, as a client
 	switch service := o.ServiceUser != "" || o.ServicePassword != "" || len(o.ServiceTokens) > 0; {
+	case o.BasePath != "" && !basePaths.MatchString(o.BasePath):
+		return fmt.Errorf("base_path: %q must be a path such as /drupal-tools", o.BasePath)
+	case o.RequestTimeout < o.UpstreamTimeout:
+		return fmt.Errorf("request_timeout (%s) must be at least upstream_timeout (%s), which is part of it", o.RequestTimeout, o.UpstreamTimeout)
 	case o.PageSize < 1 || o.MaxCallers < 1 || o.MaxAnswer < 1 || o.MaxBody < 1:
 		return fmt.Errorf("page_size, max_callers, max_answer and max_body must be positive")
 	case broad && (o.ServiceUser == "" || o.ServicePassword == ""):

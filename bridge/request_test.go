@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // fuzzSite is a site without a network: it lists one method and sends back what it is called with.
@@ -50,7 +50,7 @@ func FuzzRequest(f *testing.F) {
 		defer log.Reset()
 		return log.String()
 	}
-	b, err := bridge.New(bridge.Options{Drupal: "http://site.example", Transport: fuzzSite{}, AdminTokens: []upstream.Secret{"operator-canary"},
+	b, err := bridge.New(bridge.Options{Drupal: "http://site.example", Transport: fuzzSite{}, AdminTokens: []caller.Secret{"operator-canary"},
 		AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30, Logger: logger})
 	if err != nil {
 		f.Fatal(err)

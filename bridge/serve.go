@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/connections"
+	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 )
 
 // shutdownTime is how long requests under way may take to end when the bridge shuts down.
@@ -18,6 +19,10 @@ const shutdownTime = 10 * time.Second
 
 // maxStreams is how many requests may be under way on one connection of HTTP/2.
 const maxStreams = 64
+
+// idleTime is how long a connection may be idle: longer than the proxies keep theirs (nginx, Varnish and Apache 60 s, Caddy
+// 2 min), or they would send a request on a connection that the bridge is closing.
+const idleTime = 3 * time.Minute
 
 // Server gives an http.Server for the handler with the limits of the options: on what comes in, and how slowly. A body
 // has a limit of its own in the handler, for a call may take longer than its body.
@@ -30,11 +35,11 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 		Handler: &connections.Handler{
 			Next:   handler,
 			Limits: connections.Limits{Total: o.MaxConnections, PerClient: o.MaxConnectionsPerClient, WriteTime: o.WriteTimeout},
-			Exempt: func(path string) bool { return path == "/healthz" || path == "/readyz" },
+			Exempt: httpapi.IsProbe,
 		},
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout: o.HeaderTimeout,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       markConnection,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
@@ -57,8 +62,13 @@ func markConnection(ctx context.Context, c net.Conn) context.Context {
 	return markSpare(connections.Context(ctx, c), c)
 }
 
-// Serve responses requests on l with a server from Options.Server until ctx ends; requests under way are then completed.
+// Serve serves requests on l with a server from Options.Server until ctx ends. Then readiness fails, drain_pause passes in
+// which requests are still served, no more connections are accepted, and requests under way are completed.
 func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
+	b := bridgeOf(s)
+	if b != nil && s.TLSConfig == nil {
+		b.warnPlain(l.Addr())
+	}
 	l = keepSpares(l)
 	if h, ok := s.Handler.(*connections.Handler); ok {
 		l = h.Listener(l)
@@ -76,6 +86,13 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 		return fmt.Errorf("the bridge stopped serving: %w", err)
 	case <-ctx.Done():
 	}
+	if b != nil {
+		select {
+		case err := <-ended:
+			return fmt.Errorf("the bridge stopped serving: %w", err)
+		case <-b.drain():
+		}
+	}
 	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
 	if err := s.Shutdown(last); err != nil {
@@ -85,4 +102,61 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 		return fmt.Errorf("the bridge stopped serving: %w", err)
 	}
 	return nil
+}
+
+// ServeAdmin serves the operator's endpoints of a bridge on l until stop is called. Its connections have bounds of their own.
+func (o Options) ServeAdmin(b *Bridge, l net.Listener) (stop func(), err error) {
+	o.MaxConnections, o.MaxConnectionsPerClient = adminConnections, adminConnections/2
+	o.TLSCert, o.TLSKey = "", "" // its clients are monitors and orchestrators
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s, err := o.Server(b.Operation())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := Serve(ctx, s, l); err != nil {
+			o.Logger.Error("admin_listen", "error", err)
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
+// adminConnections bounds the connections of admin_listen.
+const adminConnections = 128
+
+// bridgeOf is the bridge that a server of Options.Server serves; nil: something else.
+func bridgeOf(s *http.Server) *Bridge {
+	h, _ := s.Handler.(*connections.Handler)
+	if h == nil {
+		return nil
+	}
+	b, _ := h.Next.(*Bridge)
+	return b
+}
+
+// drain makes readiness fail. The channel delivers when the pause is over.
+func (b *Bridge) drain() <-chan time.Time {
+	b.kept.draining.Store(true)
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.core.pause > 0 {
+		b.core.log.Info("the bridge drains before it ends", "drain_pause", b.core.pause)
+	}
+	return time.After(b.core.pause)
+}
+
+// warnPlain warns where credentials cross a network in the clear.
+func (b *Bridge) warnPlain(at net.Addr) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if tcp, ok := at.(*net.TCPAddr); !ok || tcp.IP.IsLoopback() || b.core.plainHTTP {
+		return
+	}
+	b.core.log.Warn("PLAIN HTTP beyond this machine: passwords and tokens of callers cross the network unencrypted; set tls_cert and tls_key, or "+
+		"listen on 127.0.0.1 behind a proxy, or, if a proxy on another machine encrypts, set plain_http", "listen", at.String())
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
@@ -50,6 +50,15 @@ func Settings() []Setting {
 			"base address of the site, http or https", func(o *Options) *string { return &o.Drupal }),
 		textSetting("listen", "BRIDGE_LISTEN", "127.0.0.1:8081",
 			"host:port to listen on; port 0 takes a free one", func(o *Options) *string { return &o.Listen }),
+		textSetting("admin_listen", "BRIDGE_ADMIN_LISTEN", "",
+			"host:port of a second listener for /healthz, /readyz, /metrics and /mcp/admin/, of which /metrics and /mcp/admin/ are then no longer served by the first; callers cannot hold its connections",
+			func(o *Options) *string { return &o.AdminListen }),
+		flagSetting("plain_http",
+			"no warning where the bridge listens beyond this machine without tls_cert: a proxy in front encrypts",
+			func(o *Options) *bool { return &o.PlainHTTP }),
+		textSetting("base_path", "BRIDGE_BASE_PATH", "",
+			"path below which a proxy serves the bridge, such as /drupal, whether the proxy removes it or not; if unset, the path of oauth_resource before /mcp",
+			func(o *Options) *string { return &o.BasePath }),
 
 		choice("source", "jsonrpc",
 			"where methods are discovered: jsonrpc (/jsonrpc/methods) or module (/mcp/tools/list of the MCP module)",
@@ -137,15 +146,15 @@ func Settings() []Setting {
 
 		schemes("credentials", "basic,bearer",
 			"authentication schemes that are forwarded to the site: "+strings.Join(authkind.Names(), ", "),
-			func(o *Options) *[]upstream.Scheme { return &o.Credentials }),
+			func(o *Options) *[]caller.Scheme { return &o.Credentials }),
 		textSetting("service_user", "BRIDGE_SERVICE_USER", "",
 			"account of the site with which all callers act, by service_tokens, or which discovers for all callers where visibility is broad; needs service_password",
 			func(o *Options) *string { return &o.ServiceUser }),
 		secret("service_password",
-			"BRIDGE_SERVICE_PASSWORD", "password of service_user", func(o *Options) *upstream.Secret { return &o.ServicePassword }),
+			"BRIDGE_SERVICE_PASSWORD", "password of service_user", func(o *Options) *caller.Secret { return &o.ServicePassword }),
 		secrets("service_tokens", "BRIDGE_SERVICE_TOKENS",
 			"bearer tokens of callers who act as service_user",
-			func(o *Options) *[]upstream.Secret { return &o.ServiceTokens }),
+			func(o *Options) *[]caller.Secret { return &o.ServiceTokens }),
 		number("auth_account_failures", "", "4",
 			"refusals of one account name in 6 hours; then new credentials for it get 429; below Drupal's user.flood user_limit",
 			func(o *Options) *int { return &o.AccountFailures }),
@@ -165,7 +174,7 @@ func Settings() []Setting {
 			"callers who see this method on the site may use /mcp/admin/; none: only admin_tokens may",
 			func(o *Options) *string { return &o.AdminMethod }),
 		secrets("admin_tokens", "BRIDGE_ADMIN_TOKENS",
-			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
+			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]caller.Secret { return &o.AdminTokens }),
 
 		textSetting("oauth_issuer", "BRIDGE_OAUTH_ISSUER", "",
 			"authorization server, as named in the claim iss: only its access tokens (JWT, or any with oauth_introspection) are accepted; verified tokens are forwarded to the site, unless oauth_exchange is set",
@@ -184,7 +193,7 @@ func Settings() []Setting {
 		textSetting("oauth_client", "BRIDGE_OAUTH_CLIENT", "",
 			"client as which the bridge exchanges tokens and asks about them", func(o *Options) *string { return &o.OAuthClient }),
 		secret("oauth_client_secret", "BRIDGE_OAUTH_CLIENT_SECRET",
-			"secret of oauth_client", func(o *Options) *upstream.Secret { return &o.OAuthClientSecret }),
+			"secret of oauth_client", func(o *Options) *caller.Secret { return &o.OAuthClientSecret }),
 
 		number("max_body", "", "2097152",
 			"longest request body, in bytes: a picture of 1.5 MB in base64 fits; raise it for tools that take larger files",
@@ -201,6 +210,12 @@ func Settings() []Setting {
 			"how long a request's body may take to arrive", func(o *Options) *time.Duration { return &o.BodyTimeout }),
 		duration("header_timeout", "", "5s",
 			"how long a request's header may take to arrive", func(o *Options) *time.Duration { return &o.HeaderTimeout }),
+		duration("request_timeout", "", "",
+			"how long a request may take from its header to the first byte of its response, whatever it waits for; streams have no limit; if unset, 25 s more than upstream_timeout",
+			func(o *Options) *time.Duration { return &o.RequestTimeout }),
+		duration("drain_pause", "BRIDGE_DRAIN_PAUSE", "",
+			"how long the bridge goes on serving after SIGTERM while /readyz and / say 503, so that proxies stop sending to it first; longer than a proxy takes to notice; if unset, not at all",
+			func(o *Options) *time.Duration { return &o.DrainPause }),
 		duration("write_timeout", "", "30s",
 			"how long a caller may take to accept each 64 KiB of a response, or an event of a stream",
 			func(o *Options) *time.Duration { return &o.WriteTimeout }),
@@ -210,7 +225,7 @@ func Settings() []Setting {
 			"how long an MCP session lasts with session_keys, used or not", func(o *Options) *time.Duration { return &o.SessionLife }),
 		secrets("session_keys", "BRIDGE_SESSION_KEYS",
 			"secrets of 32+ characters that encrypt MCP sessions",
-			func(o *Options) *[]upstream.Secret { return &o.SessionKeys }),
+			func(o *Options) *[]caller.Secret { return &o.SessionKeys }),
 		textSetting("shared", "BRIDGE_SHARED", "",
 			"store that replicas share, such as redis://127.0.0.1:6379 (Valkey or Redis; rediss:// for TLS): rate_limit and the auth_ limits count over all of them, ended sessions and invalidations reach all; needs session_keys; without the store each replica goes on alone",
 			func(o *Options) *string { return &o.Shared }),
@@ -242,7 +257,7 @@ func (o *Options) FromEnv(getenv func(string) string) error {
 		text := getenv(s.Env)
 		if file := getenv(s.Env + "_FILE"); s.Secret && file != "" {
 			var err error
-			if text, err = readSecret(file); err != nil {
+			if text, err = o.readSecret(file); err != nil {
 				return fmt.Errorf("%s_FILE: %w", s.Env, err)
 			}
 		}
@@ -276,11 +291,12 @@ func (o *Options) Flags() *flag.FlagSet {
 }
 
 // readSecret reads a file that holds one secret, or several on lines of their own.
-func readSecret(file string) (string, error) {
+func (o *Options) readSecret(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
+	o.checkMode(file)
 	return strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ","), nil
 }
 
@@ -360,9 +376,9 @@ func listSetting(name, env, help string, at func(*Options) *[]string) Setting {
 	return setting(name, env, "", help, at, isNil, func(s string) ([]string, error) { return items[string](s), nil })
 }
 
-func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setting {
-	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]upstream.Scheme, error) {
-		list := items[upstream.Scheme](s)
+func schemes(name, def, help string, at func(*Options) *[]caller.Scheme) Setting {
+	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]caller.Scheme, error) {
+		list := items[caller.Scheme](s)
 		for _, item := range list {
 			if authkind.Of(string(item)).Name == "" {
 				return nil, fmt.Errorf("must be a list of %s", strings.Join(authkind.Names(), ", "))
@@ -372,14 +388,14 @@ func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setti
 	})
 }
 
-func secret(name, env, help string, at func(*Options) *upstream.Secret) Setting {
-	s := setting(name, env, "", help, at, isZero, func(s string) (upstream.Secret, error) { return upstream.Secret(s), nil })
+func secret(name, env, help string, at func(*Options) *caller.Secret) Setting {
+	s := setting(name, env, "", help, at, isZero, func(s string) (caller.Secret, error) { return caller.Secret(s), nil })
 	s.Secret = true
 	return s
 }
 
-func secrets(name, env, help string, at func(*Options) *[]upstream.Secret) Setting {
-	s := setting(name, env, "", help, at, isNil, func(s string) ([]upstream.Secret, error) { return items[upstream.Secret](s), nil })
+func secrets(name, env, help string, at func(*Options) *[]caller.Secret) Setting {
+	s := setting(name, env, "", help, at, isNil, func(s string) ([]caller.Secret, error) { return items[caller.Secret](s), nil })
 	s.Secret = true
 	return s
 }

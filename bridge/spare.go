@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 )
 
 // Where descriptors run out, probes still get through: a few are kept for them.
@@ -115,12 +117,12 @@ func turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	}
 	h := w.Header()
 	h.Set("Connection", "close")
-	if r.URL.Path == "/readyz" || r.URL.Path == "/healthz" {
+	if httpapi.IsProbe(r.URL.Path) {
 		return false
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Retry-After", "1")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	w.Write([]byte(`{"error":{"code":"overloaded","message":"The bridge has no connection to spare; come again soon."}}`)) //nolint:errcheck // the caller went away
+	w.Write([]byte(`{"error":{"code":"overloaded","message":"The bridge has no free connection; retry in 1 s."}}`)) //nolint:errcheck // the caller went away
 	return true
 }

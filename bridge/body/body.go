@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // ErrTooLate says that a body did not arrive in time.
@@ -69,7 +69,7 @@ func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
 		n, err := r.Read(read[len(read):min(len(read)+chunk, cap(read))])
 		read = read[:len(read)+n]
 		if n == chunk {
-			turn.End() // more is there: others get the processor first
+			fair.EndTurn() // more is there: others get the processor first
 		}
 		switch {
 		case err == nil:
@@ -80,6 +80,32 @@ func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
 		default:
 			return read, nil
 		}
+	}
+}
+
+// maxDrained is how much of a refused request's body is read and dropped, in bytes.
+const maxDrained = 64 << 20
+
+// Drain reads what is left of the body of a request that was refused, and drops it, within a bound and a time. A connection
+// that is closed while its client still sends is reset, and the reset destroys the response before a client, or a proxy in
+// front, has read it (RFC 9112 section 9.6). It is called after the response is written.
+func Drain(w http.ResponseWriter, r *http.Request, within time.Duration) {
+	// What is short net/http reads by itself; a client that waits for 100 Continue has not sent anything.
+	const short = 256 << 10
+	if r.Body == nil || r.ContentLength >= 0 && r.ContentLength <= short || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" {
+		return
+	}
+	c := http.NewResponseController(w)
+	if c.Flush() != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
+		return
+	}
+	part := make([]byte, chunk)
+	for dropped := 0; dropped < maxDrained; {
+		n, err := r.Body.Read(part)
+		if dropped += n; err != nil {
+			return
+		}
+		fair.EndTurn()
 	}
 }
 

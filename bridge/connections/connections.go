@@ -1,6 +1,7 @@
 // Package connections bounds the connections to a server, in total and for each client, and how slowly a client may
 // read. It knows neither tools nor the site. A connection beyond the bounds gets one response, which says so, and is
-// closed; its invariant is that whatever clients do, there are no more connections than the bounds and a few to refuse.
+// closed. Invariants: there are never more connections than the bounds and a few to refuse, and a connection whose first
+// request head is not complete holds no place that another needs, so that probes are served whatever clients do.
 package connections
 
 import (
@@ -10,12 +11,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // Limits are the bounds.
@@ -25,8 +26,11 @@ type Limits struct {
 	WriteTime time.Duration // how long a client may take to accept each 64 KiB
 }
 
-// refusing is how many connections may be open beyond the bounds at one time, to say so; more are closed at once.
+// refusing is how many connections may be open beyond the bounds at one time, to say so.
 const refusing = 128
+
+// patience is how long a new connection keeps its place without a whole request head where another client needs the place.
+const patience = 250 * time.Millisecond
 
 // chunk is how much a client has to accept at a time, in bytes.
 const chunk = 64 << 10
@@ -40,11 +44,15 @@ type Handler struct {
 }
 
 // refusal is what a connection beyond the bounds gets.
-const refusal = `{"error":{"code":"overloaded","message":"Too many connections; come again soon."}}`
+const refusal = `{"error":{"code":"overloaded","message":"Too many connections; retry in 1 s."}}`
 
 // ServeHTTP refuses a connection beyond the bounds, or goes on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Context().Value(refusedKey{}) == nil {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	if c != nil {
+		c.served()
+	}
+	if c == nil || !c.refused {
 		h.Next.ServeHTTP(w, r)
 		return
 	}
@@ -60,22 +68,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, refusal) //nolint:errcheck // a client that left needs no response
 }
 
-type refusedKey struct{}
+type connKey struct{}
 
-// Context is an http.Server's ConnContext: it marks connections that are beyond the bounds.
+// Context is an http.Server's ConnContext: by it the handler finds the connection of a request.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	if counted, ok := c.(*conn); ok && counted.refused {
-		return context.WithValue(ctx, refusedKey{}, true)
+	if counted, ok := c.(*conn); ok {
+		return context.WithValue(ctx, connKey{}, counted)
 	}
 	return ctx
 }
 
 // Listener bounds what l accepts.
 func (h *Handler) Listener(l net.Listener) net.Listener {
-	return &listener{Listener: l, limits: h.Limits, clients: map[fair.Key]int{}}
+	return &listener{Listener: l, limits: h.Limits, clients: map[fair.Key]*client{}}
 }
 
 type listener struct {
@@ -85,12 +93,26 @@ type listener struct {
 	mu      sync.Mutex
 	total   int // within the bounds
 	refused int // beyond them
-	clients map[fair.Key]int
+	clients map[fair.Key]*client
+}
+
+// client is an address with open connections.
+type client struct {
+	within, refused int
+	waiting         [2][]*conn // whose first request head is not complete, the oldest first: within the bounds, and refused
+}
+
+// pool is the index of a connection's list among those that wait.
+func (c *conn) pool() int {
+	if c.refused {
+		return 1
+	}
+	return 0
 }
 
 // Accept gives the next connection, within the bounds or marked as beyond them.
 func (l *listener) Accept() (net.Conn, error) {
-	turn.Yield() // a flood of connections is accepted no faster than they are served
+	fair.Yield() // a flood of connections is accepted no faster than they are served
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -104,48 +126,132 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// count takes a connection in; false: there are too many even to say so.
+// count takes a connection in; false: there are too many even to say so. Where there is no place, one that waits for its
+// first request head makes room.
 func (l *listener) count(c net.Conn) (*conn, bool) {
 	remote, _ := netip.ParseAddrPort(c.RemoteAddr().String()) // one client, where there are no addresses
-	client := fair.Network(remote.Addr())
+	counted := &conn{Conn: c, l: l, client: fair.Network(remote.Addr()), within: l.limits.WriteTime, since: time.Now()}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	counted := &conn{Conn: c, within: l.limits.WriteTime}
-	if l.total < l.limits.Total && l.clients[client] < l.limits.PerClient {
+	own := l.clients[counted.client]
+	if own == nil {
+		own = &client{}
+		l.clients[counted.client] = own
+	}
+	var evicted *conn
+	switch {
+	case own.within >= l.limits.PerClient:
+		evicted = own.oldest(0, patience)
+		counted.refused = evicted == nil
+	case l.total >= l.limits.Total:
+		evicted = l.largest(0).oldest(0, patience)
+		counted.refused = evicted == nil
+	}
+	if counted.refused && l.refused >= refusing {
+		if evicted = l.largest(1).oldest(1, 0); evicted == nil {
+			l.tidy(counted.client)
+			l.mu.Unlock()
+			return nil, false
+		}
+	}
+	if evicted != nil {
+		l.forget(evicted)
+	}
+	if counted.refused {
+		l.refused++
+		own.refused++
+	} else {
 		l.total++
-		l.clients[client]++
-		counted.release = sync.OnceFunc(func() { l.leave(client) })
-		return counted, true
+		own.within++
 	}
-	if l.refused == refusing {
-		return nil, false
+	l.clients[counted.client] = own // which the eviction may have taken out
+	own.waiting[counted.pool()] = append(own.waiting[counted.pool()], counted)
+	l.mu.Unlock()
+	if evicted != nil {
+		evicted.Conn.Close() //nolint:errcheck // it is given up
 	}
-	l.refused++
-	counted.refused = true
-	counted.release = sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.refused--
-	})
 	return counted, true
 }
 
-func (l *listener) leave(client fair.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.total--
-	if l.clients[client]--; l.clients[client] == 0 {
-		delete(l.clients, client)
+// largest is the client with the most connections in a pool that wait; the listener is locked.
+func (l *listener) largest(pool int) *client {
+	most := &client{}
+	for _, c := range l.clients {
+		if len(c.waiting[pool]) > len(most.waiting[pool]) {
+			most = c
+		}
+	}
+	return most
+}
+
+// oldest is the connection that has waited longest in a pool, if that is long enough.
+func (c *client) oldest(pool int, atLeast time.Duration) *conn {
+	if list := c.waiting[pool]; len(list) > 0 && time.Since(list[0].since) >= atLeast {
+		return list[0]
+	}
+	return nil
+}
+
+// forget gives the place of a connection back, once; the listener is locked.
+func (l *listener) forget(c *conn) {
+	if c.left {
+		return
+	}
+	c.left = true
+	l.arrived(c)
+	own := l.clients[c.client]
+	if c.refused {
+		l.refused--
+		own.refused--
+	} else {
+		l.total--
+		own.within--
+	}
+	l.tidy(c.client)
+}
+
+// arrived takes a connection out of those that wait for a request head; the listener is locked. It is mostly among the newest.
+func (l *listener) arrived(c *conn) {
+	own := l.clients[c.client]
+	if own == nil {
+		return
+	}
+	list := own.waiting[c.pool()]
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == c {
+			own.waiting[c.pool()] = slices.Delete(list, i, i+1)
+			return
+		}
+	}
+}
+
+// tidy drops a client without connections; the listener is locked.
+func (l *listener) tidy(key fair.Key) {
+	if c := l.clients[key]; c != nil && c.within == 0 && c.refused == 0 {
+		delete(l.clients, key)
 	}
 }
 
 // conn is a connection that is counted until it is closed, and that fails when its client does not read.
 type conn struct {
 	net.Conn
+	l        *listener
+	client   fair.Key
 	refused  bool
-	release  func()
+	left     bool      // its place is given back; guarded by the listener
+	since    time.Time // when it was accepted
+	asked    atomic.Bool
 	within   time.Duration
 	extended atomic.Int64 // when the deadline was set last, Unix nanoseconds; 0: by another
+}
+
+// served notes that a whole request head has come.
+func (c *conn) served() {
+	if c.asked.Load() || c.asked.Swap(true) {
+		return
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.l.arrived(c)
 }
 
 // NetConn gives the connection that is counted.
@@ -153,7 +259,9 @@ func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Close gives the connection's place back.
 func (c *conn) Close() error {
-	defer c.release()
+	c.l.mu.Lock()
+	c.l.forget(c)
+	c.l.mu.Unlock()
 	return c.Conn.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 )
@@ -88,8 +89,9 @@ func TestNotEvenRefusalsAreEndless(t *testing.T) {
 			open = append(open, c)
 		}
 	}
-	if len(open) != refusing+1 {
-		t.Errorf("%d connections are open, want one and %d to refuse", len(open), refusing)
+	held := slices.DeleteFunc(slices.Clone(open), func(c *conn) bool { return c.left })
+	if len(held) != refusing+1 || l.total != 1 || l.refused != refusing {
+		t.Errorf("%d connections are open, want one and %d to refuse", len(held), refusing)
 	}
 	for _, c := range open {
 		c.Close()
@@ -149,5 +151,38 @@ func TestASteadyClientIsNotCutOff(t *testing.T) {
 	}
 	if total < size {
 		t.Errorf("%d bytes of %d came", total, size)
+	}
+}
+
+// Connections whose request head does not end lose their places to others: of the same client, and of other clients.
+func TestHalfARequestHeadHoldsNoPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits  Limits
+		sources int // addresses that send half heads
+		held    int // connections of each
+	}{
+		"one address, as behind a proxy":   {Limits{Total: 1000, PerClient: 20}, 1, 20 + refusing + 50},
+		"many addresses":                   {Limits{Total: 40, PerClient: 20}, 5, 60},
+		"fewer places in all than for one": {Limits{Total: 10, PerClient: 20}, 1, 10 + refusing + 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.limits.WriteTime = time.Second
+			address := served(t, c.limits, func(http.ResponseWriter, *http.Request) {})
+			for i := range c.sources {
+				for range c.held {
+					fmt.Fprint(dial(t, fmt.Sprint("127.0.0.", 1+i), address), "GET / HTTP/1.1\r\nHost:")
+				}
+			}
+			if status, _ := ask(dial(t, "127.0.0.1", address), "/readyz"); status != 200 {
+				t.Errorf("a probe from an address of the attack: %d", status)
+			}
+			if status, _ := ask(dial(t, "127.0.0.100", address), "/readyz"); status != 200 {
+				t.Errorf("a probe from elsewhere: %d", status)
+			}
+			time.Sleep(patience + 50*time.Millisecond)
+			if status, _ := ask(dial(t, "127.0.0.1", address), "/"); status != 200 {
+				t.Errorf("a caller, after a moment: %d", status)
+			}
+		})
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // With an account that discovers for all, every caller is shown the tools that the account sees. What the site says the
@@ -16,7 +16,7 @@ import (
 func (e *Engine) forAll(en *entry) bool { return e.o.Account != nil && !en.account }
 
 // asker is who asks the site what there is, on behalf of a caller.
-func (e *Engine) asker(who upstream.Caller) upstream.Caller {
+func (e *Engine) asker(who caller.Caller) caller.Caller {
 	if e.o.Account == nil {
 		return who
 	}
@@ -24,11 +24,11 @@ func (e *Engine) asker(who upstream.Caller) upstream.Caller {
 }
 
 // accountEntry is the entry of the account, in the caller's language.
-func (e *Engine) accountEntry(who upstream.Caller) *entry {
+func (e *Engine) accountEntry(who caller.Caller) *entry {
 	account := e.o.Account.For(who)
 	en, ok := e.callers.GetIfPresent(account.Identity)
 	if !ok {
-		account.Trace = upstream.Trace{}
+		account.Trace = caller.Trace{}
 		en, _ = e.callers.SetIfAbsent(account.Identity, &entry{who: account, account: true})
 	}
 	en.seen.Store(e.o.Now().UnixNano())
@@ -36,7 +36,7 @@ func (e *Engine) accountEntry(who upstream.Caller) *entry {
 }
 
 // learnBroad puts a caller's own rights and the account's tools together.
-func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowledge, own Response) error {
+func (e *Engine) learnBroad(ctx context.Context, who caller.Caller, now *knowledge, own Response) error {
 	d, err := e.o.Source.Read(own)
 	if err != nil {
 		return unreadable(err)
@@ -56,7 +56,7 @@ func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowl
 }
 
 // inventory is what the account sees at present.
-func (e *Engine) inventory(ctx context.Context, who upstream.Caller) (*knowledge, error) {
+func (e *Engine) inventory(ctx context.Context, who caller.Caller) (*knowledge, error) {
 	en := e.accountEntry(who)
 	for range 2 { // once more if it is made doubtful before the site responds
 		k := en.known.Load()

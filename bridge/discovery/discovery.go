@@ -18,17 +18,17 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options says how long responses hold.
 type Options struct {
 	Source     Source
-	Account    *upstream.ServiceAccount // whose tools all callers are shown; nil: each caller's own
+	Account    *caller.ServiceAccount // whose tools all callers are shown; nil: each caller's own
 	Rules      Rules
 	Targets    *Targets          // nil: references take any value
 	TTL        time.Duration     // how long the site's tools are taken to be the same
@@ -43,8 +43,8 @@ type Options struct {
 	Attempts   *throttle.Limiter // of credentials that the site may refuse; nil: any number
 	Now        func() time.Time
 	Logger     *slog.Logger
-	Changed    func(caller upstream.Identity, now catalog.Version) // receives each change of a caller's tools; nil: nobody
-	Observe    func(outcome string)                                // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
+	Changed    func(caller caller.Identity, now catalog.Version) // receives each change of a caller's tools; nil: nobody
+	Observe    func(outcome string)                              // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
 }
 
 // Engine caches the tools of each caller. It is safe for concurrent use.
@@ -52,7 +52,7 @@ type Engine struct {
 	o          Options
 	ttl        time.Duration
 	builder    *builder
-	callers    *otter.Cache[upstream.Identity, *entry]
+	callers    *otter.Cache[caller.Identity, *entry]
 	spoken     spoken
 	generation atomic.Int64 // goes up when the whole cache becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
@@ -66,8 +66,8 @@ type Engine struct {
 
 // entry is one caller.
 type entry struct {
-	who     upstream.Caller // without a trace: many requests use the entry
-	account bool            // the account that discovers for all
+	who     caller.Caller // without a trace: many requests use the entry
+	account bool          // the account that discovers for all
 	known   atomic.Pointer[knowledge]
 	seen    atomic.Int64 // by the clock, Unix nanoseconds
 	failed  atomic.Int64 // when it could not be discovered last, by the machine's clock, Unix nanoseconds
@@ -103,7 +103,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers, err := otter.New(&otter.Options[upstream.Identity, *entry]{MaximumSize: o.MaxCallers})
+	callers, err := otter.New(&otter.Options[caller.Identity, *entry]{MaximumSize: o.MaxCallers})
 	if err != nil {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
@@ -130,7 +130,7 @@ func (e *Engine) Close() {
 
 // View says what the caller may see. Faults: AuthRequired and AccessDenied as the site refused the caller, and
 // UpstreamError or UpstreamUnavailable when the site fails and nothing recent enough is known.
-func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
+func (e *Engine) View(ctx context.Context, who caller.Caller) (View, error) {
 	en := e.entry(who)
 	en.seen.Store(e.o.Now().UnixNano())
 	k := en.known.Load()
@@ -162,7 +162,7 @@ func changing() *fault.Error {
 	return fault.New(fault.UpstreamUnavailable, "The site's tools change at this moment; come again.")
 }
 
-func (e *Engine) entry(who upstream.Caller) *entry {
+func (e *Engine) entry(who caller.Caller) *entry {
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}
@@ -170,7 +170,7 @@ func (e *Engine) entry(who upstream.Caller) *entry {
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}
-	who.Trace = upstream.Trace{}
+	who.Trace = caller.Trace{}
 	en, _ := e.callers.SetIfAbsent(who.Identity, &entry{who: who})
 	return en
 }
@@ -202,7 +202,7 @@ var errStillAsking = errors.New("the site has not responded yet")
 
 // refresh asks the site, together with who asks for the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
-func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, fallback bool) error {
+func (e *Engine) refresh(ctx context.Context, en *entry, trace caller.Trace, fallback bool) error {
 	en.mu.Lock()
 	if e.fresh(en.known.Load()) {
 		en.mu.Unlock()
@@ -240,7 +240,7 @@ func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, f
 }
 
 // launch starts a discovery; the entry is locked.
-func (e *Engine) launch(en *entry, trace upstream.Trace) *flight {
+func (e *Engine) launch(en *entry, trace caller.Trace) *flight {
 	ctx, cancel := context.WithCancel(e.ctx)
 	f := &flight{done: make(chan struct{}), cancel: cancel}
 	en.flight = f
@@ -261,7 +261,7 @@ func (e *Engine) launch(en *entry, trace upstream.Trace) *flight {
 }
 
 // discover asks the site as who, the entry's caller, and stores what came of it.
-func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, generation int64) (err error) {
+func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, generation int64) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // whatever a site can make a library do must not end the bridge
 			e.o.Logger.Error("discovery panicked", "caller", en.who, "panic", p, "stack", string(debug.Stack()))
@@ -290,7 +290,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 
 // ask has the site asked when there is a place for it, unless the caller's credential is held back. leave gives the place
 // back when all that the response needs is done.
-func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since string) (a Response, leave func(), err error) {
+func (e *Engine) ask(ctx context.Context, en *entry, who caller.Caller, since string) (a Response, leave func(), err error) {
 	leave = func() {}
 	var trial *throttle.Trial
 	if e.o.Attempts != nil && !who.Anonymous() {
@@ -329,7 +329,7 @@ func (e *Engine) newsSince(en *entry, before *knowledge) string {
 }
 
 // learn fills in what a response of the site comes to.
-func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Response) (err error) {
+func (e *Engine) learn(ctx context.Context, en *entry, who caller.Caller, before, now *knowledge, a Response) (err error) {
 	now.until = now.at.Add(e.ttl)
 	if en.account {
 		now.until = now.at.Add(e.o.TTL)
@@ -405,7 +405,7 @@ const (
 
 // Doubt reports that the site refused what its own description allows: the caller's tools are refetched, at once
 // and not more often than helps. It reports whether they were.
-func (e *Engine) Doubt(ctx context.Context, who upstream.Caller, about Subject) bool {
+func (e *Engine) Doubt(ctx context.Context, who caller.Caller, about Subject) bool {
 	en := e.entry(who)
 	if !e.doubt(en) {
 		return false
@@ -449,7 +449,7 @@ func (e *Engine) Scopes() []string {
 
 // Heard reports that another replica found other tools for a caller than the ones before: if those that are remembered here
 // differ, they are refetched as Doubt does it, without waiting.
-func (e *Engine) Heard(caller upstream.Identity, now catalog.Version) {
+func (e *Engine) Heard(caller caller.Identity, now catalog.Version) {
 	en, ok := e.callers.GetIfPresent(caller)
 	if !ok {
 		return

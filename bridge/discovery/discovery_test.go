@@ -10,23 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // listed is a source that lists what a function says.
-type listed func(who upstream.Caller) (string, error)
+type listed func(who caller.Caller) (string, error)
 
-func (l listed) Fetch(_ context.Context, who upstream.Caller, _ string) (Response, error) {
+func (l listed) Fetch(_ context.Context, who caller.Caller, _ string) (Response, error) {
 	doc, err := l(who)
 	return Response{Documents: [][]byte{[]byte(doc)}}, err
 }
 
 func (listed) Read(a Response) (Description, error) { return JSONRPC{}.Read(a) }
 
-func caller(name string) upstream.Caller {
-	return upstream.Caller{Identity: upstream.Identity{name[0]}}
+func callerNamed(name string) caller.Caller {
+	return caller.Caller{Identity: caller.Identity{name[0]}}
 }
 
 func engine(t *testing.T, source Source, now func() time.Time) *Engine {
@@ -50,14 +50,14 @@ func methods(ids ...string) string {
 }
 
 func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
-	e := engine(t, listed(func(who upstream.Caller) (string, error) {
+	e := engine(t, listed(func(who caller.Caller) (string, error) {
 		if who.Identity[0] == 'c' {
 			return methods("x"), nil
 		}
 		return methods("x", "y"), nil
 	}), time.Now)
 	view := func(name string) *catalog.Catalog {
-		v, err := e.View(t.Context(), caller(name))
+		v, err := e.View(t.Context(), callerNamed(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,10 +80,10 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 func TestNobodyPaysForSetsThatAreGone(t *testing.T) {
 	var n atomic.Int64
 	var clock atomic.Int64
-	e := engine(t, listed(func(upstream.Caller) (string, error) { return methods(fmt.Sprint("m", n.Add(1))), nil }),
+	e := engine(t, listed(func(caller.Caller) (string, error) { return methods(fmt.Sprint("m", n.Add(1))), nil }),
 		func() time.Time { return time.Unix(clock.Add(60), 0) })
 	for range 100 {
-		if _, err := e.View(t.Context(), caller("a")); err != nil && !fault.Is(err, fault.UpstreamUnavailable) {
+		if _, err := e.View(t.Context(), callerNamed("a")); err != nil && !fault.Is(err, fault.UpstreamUnavailable) {
 			t.Fatal(err)
 		}
 	}
@@ -100,13 +100,13 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	var doc atomic.Value
 	doc.Store(methods("a", "b"))
 	var offset atomic.Int64
-	e := engine(t, listed(func(upstream.Caller) (string, error) { return doc.Load().(string), nil }),
+	e := engine(t, listed(func(caller.Caller) (string, error) { return doc.Load().(string), nil }),
 		func() time.Time { return time.Unix(offset.Load(), 0) })
-	if _, err := e.View(t.Context(), caller("a")); err != nil {
+	if _, err := e.View(t.Context(), callerNamed("a")); err != nil {
 		t.Fatal(err)
 	}
 	heard := make(chan catalog.Changes, 10)
-	cancel := e.Subscribe(caller("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
+	cancel := e.Subscribe(callerNamed("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
 	offset.Add(61) // the poller asks again, and finds nothing new
 	deadline := time.After(5 * time.Second)
 	for e.callersFresh("a") == false {
@@ -132,7 +132,9 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	}
 }
 
-func (e *Engine) callersFresh(name string) bool { return e.fresh(e.entry(caller(name)).known.Load()) }
+func (e *Engine) callersFresh(name string) bool {
+	return e.fresh(e.entry(callerNamed(name)).known.Load())
+}
 
 // Whatever a site lists, reading it neither panics nor loses one tool for another's sake.
 func FuzzRead(f *testing.F) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Shown is what becomes of one method of the site for a caller.
@@ -24,7 +24,7 @@ type Explanation struct {
 }
 
 // Explain asks the site as the caller and says of each method what becomes of it.
-func (e *Engine) Explain(ctx context.Context, who upstream.Caller) (*Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, who caller.Caller) (*Explanation, error) {
 	response, err := e.o.Source.Fetch(ctx, who, "")
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // A caller who asks in ever new languages has the site asked for each, and takes places from others. After so many within
@@ -18,7 +18,7 @@ const (
 
 // spoken is what each caller has asked in.
 type spoken struct {
-	callers *otter.Cache[upstream.Identity, *tongues]
+	callers *otter.Cache[caller.Identity, *tongues]
 }
 
 type tongues struct {
@@ -27,15 +27,15 @@ type tongues struct {
 }
 
 func newSpoken(callers int) (spoken, error) {
-	c, err := otter.New(&otter.Options[upstream.Identity, *tongues]{
-		MaximumSize: callers, ExpiryCalculator: otter.ExpiryWriting[upstream.Identity, *tongues](languagesFor),
+	c, err := otter.New(&otter.Options[caller.Identity, *tongues]{
+		MaximumSize: callers, ExpiryCalculator: otter.ExpiryWriting[caller.Identity, *tongues](languagesFor),
 	})
 	return spoken{c}, err
 }
 
 // limit gives the caller as it is, or without a language where it has asked in too many. Anonymous callers are many
 // people, and so are those who share a token of the bridge's own.
-func (s spoken) limit(who upstream.Caller) upstream.Caller {
+func (s spoken) limit(who caller.Caller) caller.Caller {
 	tag := who.Language()
 	if tag == "" || who.Anonymous() || who.Shared() {
 		return who

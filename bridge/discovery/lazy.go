@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
@@ -40,7 +41,7 @@ type shelf struct {
 var errUndescribed = errors.New("the site does not describe the method")
 
 // tool gives a tool with its schemas; stub is what the index says of it. Beside errUndescribed the stub is given.
-func (s *shelf) tool(ctx context.Context, who upstream.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
+func (s *shelf) tool(ctx context.Context, who caller.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
 	s.mu.Lock()
 	t := s.tools[stub.Name]
 	s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *shelf) tool(ctx context.Context, who upstream.Caller, stub *catalog.Too
 
 // fetch asks the site for one method and keeps the tool that comes of it. A method that the site does not describe, or
 // so that nothing can be made of it, has its place on a page already: there it stays, and takes what the site takes.
-func (s *shelf) fetch(ctx context.Context, who upstream.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
+func (s *shelf) fetch(ctx context.Context, who caller.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
 	doc, err := s.site.Get(ctx, who, "/jsonrpc/methods/"+url.PathEscape(stub.Method), "", "")
 	switch {
 	case fault.Is(err, fault.UpstreamError, fault.AccessDenied):
@@ -114,7 +115,7 @@ func (s *shelf) note(notes ...translate.Diagnostic) {
 }
 
 // page gives a page with its tools' schemas. When the site describes none of several it is not well.
-func (s *shelf) page(ctx context.Context, who upstream.Caller, index *catalog.Page) (*catalog.Page, error) {
+func (s *shelf) page(ctx context.Context, who caller.Caller, index *catalog.Page) (*catalog.Page, error) {
 	tools := make([]*catalog.Tool, len(index.Tools))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(descriptions)

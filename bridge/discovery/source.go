@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
@@ -15,7 +16,7 @@ import (
 // Source is where descriptions of a site's methods come from.
 type Source interface {
 	// Fetch asks the site as the caller. etag is that of the response before, "" where there is none.
-	Fetch(ctx context.Context, who upstream.Caller, etag string) (Response, error)
+	Fetch(ctx context.Context, who caller.Caller, etag string) (Response, error)
 	// Read takes a response apart. An error means that the whole response is useless.
 	Read(Response) (Description, error)
 }
@@ -46,7 +47,7 @@ type Described struct {
 type JSONRPC struct{ Site *upstream.Client }
 
 // Fetch reads the whole list: the site has no pages.
-func (s JSONRPC) Fetch(ctx context.Context, who upstream.Caller, etag string) (Response, error) {
+func (s JSONRPC) Fetch(ctx context.Context, who caller.Caller, etag string) (Response, error) {
 	doc, err := s.Site.Get(ctx, who, "/jsonrpc/methods", "", etag)
 	if err != nil {
 		return Response{}, err
@@ -83,7 +84,7 @@ type Module struct{ Site *upstream.Client }
 const maxPages = 2000
 
 // Fetch reads all pages.
-func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Response, error) {
+func (s Module) Fetch(ctx context.Context, who caller.Caller, _ string) (Response, error) {
 	var a Response
 	cursor, seen := "", map[string]bool{}
 	for {

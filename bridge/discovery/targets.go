@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
@@ -28,7 +29,7 @@ const lookups = 4
 // of finds the values for every entity type that a response refers to; own is the response that says what the caller may
 // call, nil where that is the same. A look-up that the caller may not do, or that fails, leaves its references open to any value: it must not cost
 // the discovery.
-func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Response, own *Response) map[string][]string {
+func (t *Targets) of(ctx context.Context, who caller.Caller, source Source, tr translate.Translator, a Response, own *Response) map[string][]string {
 	if t == nil || !slices.ContainsFunc(a.Documents, func(doc []byte) bool { return bytes.Contains(doc, []byte(`"target_type"`)) }) {
 		return nil // by far the most sites; the response need not even be read
 	}
@@ -73,7 +74,7 @@ func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr
 }
 
 // values calls one look-up method; nil when it fails or gives more than an enum should hold.
-func (t *Targets) values(ctx context.Context, who upstream.Caller, method string) []string {
+func (t *Targets) values(ctx context.Context, who caller.Caller, method string) []string {
 	result, err := t.Site.Call(ctx, who, method, []byte("{}"))
 	if err != nil {
 		return nil

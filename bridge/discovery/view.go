@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // View is what one caller may see at present.
@@ -17,7 +17,7 @@ type View struct {
 	Stale       bool // the site did not respond; this is what it said Age ago
 	Age         time.Duration
 
-	who     upstream.Caller
+	who     caller.Caller
 	set     *set
 	listing *catalog.Listing
 }

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // pollEvery is how often the poller looks whether anything has run out, by the machine's clock: a given clock may jump.
@@ -31,7 +31,7 @@ type watcher struct {
 
 // Subscribe calls notify after each change of the caller's tools, from now until cancel is called. While anybody is
 // subscribed the bridge asks the site again whenever the TTL is over. notify must not block.
-func (e *Engine) Subscribe(who upstream.Caller, notify func(catalog.Changes, *catalog.Catalog)) (cancel func()) {
+func (e *Engine) Subscribe(who caller.Caller, notify func(catalog.Changes, *catalog.Catalog)) (cancel func()) {
 	w := &watcher{e.entry(who), notify}
 	p := &e.poller
 	p.mu.Lock()
@@ -137,7 +137,7 @@ func (e *Engine) keepFresh(en *entry) {
 		<-e.poller.places
 		return
 	case f == nil:
-		f = e.launch(en, upstream.Trace{})
+		f = e.launch(en, caller.Trace{})
 	}
 	e.flights.Go(func() {
 		<-f.done

@@ -1,6 +1,6 @@
-// Package fair shares what is scarce among callers: places (Gate) and bytes (Memory). Its invariant: nobody has more than
-// twice of what is left, so that who comes next finds some, however much the others ask for. It knows no caller but
-// by a key, and no HTTP.
+// Package fair shares what is scarce among callers: places (Gate), bytes (Memory), and the processor for work on long
+// documents (Work, EndTurn). Its invariant: nobody holds more than twice of what is left, so that the next caller finds
+// some, however much the others ask for. It knows a caller only by a key, and no HTTP.
 package fair
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Key says callers apart.
+// Key identifies a caller.
 type Key = [32]byte
 
 // Network is the key of a client that is known by its address: of IPv6 its network, for one client has many addresses
@@ -31,13 +31,13 @@ func Network(ip netip.Addr) Key {
 	return k
 }
 
-// ErrFull says that a caller has its share and that nobody may wait for more.
+// ErrFull: the caller has its share, and no more may wait.
 var ErrFull = errors.New("the caller has its share, and too many wait for more")
 
-// allows reports whether somebody who has so much may get more while so much is left.
+// allows reports whether a caller who has so much may get more while so much is left.
 func allows(has, left int64) bool { return left > 0 && has < 2*left }
 
-// Gate bounds how many may be in at one time and how many may wait. Who has the least comes in first.
+// Gate bounds how many may be in at one time and how many may wait. The caller with the fewest places enters first.
 type Gate struct {
 	mu      sync.Mutex
 	left    int // places
@@ -123,7 +123,7 @@ func (g *Gate) Leave(key Key) {
 	g.release(g.holders[key])
 }
 
-// release gives a place back and lets in who is next.
+// release gives a place back and admits the next.
 func (g *Gate) release(h *holder) {
 	h.in--
 	g.left++

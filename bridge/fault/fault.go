@@ -53,7 +53,7 @@ type Error struct {
 	Data    json.RawMessage // details, a JSON object; nil: none
 
 	Challenge  []string      // WWW-Authenticate values that go with AuthRequired, and with an AccessDenied that other credentials would change
-	RetryAfter time.Duration // when to come again; 0: nothing to say
+	RetryAfter time.Duration // when to retry; 0: unknown
 	Cause      error         // for the log only
 }
 
@@ -87,7 +87,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Status is the HTTP status of the error's code.
 func (e *Error) Status() int { return Statuses[e.Code] }
 
-// From gives the fault within err; an error that is none becomes an InternalError that says the caller nothing.
+// From gives the fault within err; any other error becomes an InternalError that shows the caller nothing.
 func From(err error) *Error {
 	var f *Error
 	if errors.As(err, &f) {

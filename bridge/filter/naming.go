@@ -53,7 +53,7 @@ func underscored(id string) string {
 	return name
 }
 
-// hashed cuts a name so that a suffix fits, which says ids apart.
+// hashed cuts a name so that a suffix fits, which distinguishes ids.
 func hashed(name, id string) string {
 	sum := sha256.Sum256([]byte(id))
 	suffix := "_" + hex.EncodeToString(sum[:4])

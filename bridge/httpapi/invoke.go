@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // invoke serves POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
@@ -48,7 +48,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
 
 // call takes a request's body apart when it is its turn.
-func (a *API) call(ctx context.Context, who upstream.Caller, body []byte) (name string, arguments []byte, err error) {
+func (a *API) call(ctx context.Context, who caller.Caller, body []byte) (name string, arguments []byte, err error) {
 	done, err := a.Invoker.Turn(ctx, who, len(body))
 	if err != nil {
 		return "", nil, err
@@ -94,7 +94,7 @@ func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([
 	case errors.As(err, &over):
 		return nil, fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody).Because(err)
 	case errors.Is(err, fair.ErrNoMemory):
-		e := fault.New(fault.Overloaded, "Too many long bodies are on their way; come again soon.").Because(err)
+		e := fault.New(fault.Overloaded, "Too many large bodies; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
 		return nil, e
 	case errors.Is(err, body.ErrTooLate):

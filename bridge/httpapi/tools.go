@@ -6,14 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // view reads who asks, and what that caller may see.
-func (a *API) view(r *http.Request) (upstream.Caller, discovery.View, error) {
+func (a *API) view(r *http.Request) (caller.Caller, discovery.View, error) {
 	who, err := a.Callers.From(r)
 	if err != nil {
 		return who, discovery.View{}, err
@@ -112,7 +112,7 @@ func parameter(r *http.Request, name string, code fault.Code) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	switch values := query[name]; {
 	case len(values) > 1:
-		return "", fault.New(code, "The query parameter %s stands there more than once.", name)
+		return "", fault.New(code, "The query parameter %s occurs more than once.", name)
 	case len(values) == 1:
 		return values[0], nil
 	case err != nil && strings.Contains(r.URL.RawQuery, name+"="):

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Run is Invoke with an entry in the audit log.
-func (in *Invoker) Run(ctx context.Context, who upstream.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
+func (in *Invoker) Run(ctx context.Context, who caller.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	if in.Audit == nil {
 		return in.Invoke(ctx, who, view, name, arguments)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -46,7 +47,7 @@ func hasCode(code int) func(*upstream.RPCError) bool {
 }
 
 // explain turns what the site said into a fault, and has the tools refetched where the site disagrees with them.
-func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catalog.Tool, err error) error {
+func (in *Invoker) explain(ctx context.Context, who caller.Caller, tool *catalog.Tool, err error) error {
 	var rpc *upstream.RPCError
 	if !errors.As(err, &rpc) {
 		if fault.Is(err, fault.AccessDenied, fault.AuthRequired) {
@@ -103,7 +104,7 @@ func phpText(rpc *upstream.RPCError) bool {
 }
 
 // named finds the parameter in Drupal's two ways of refusing one.
-var named = regexp.MustCompile(`^(?:The (\S+) parameter does not conform|Missing required parameter: (\S+))`)
+var named = regexp.MustCompile(`^(?:The (\S{1,256}) parameter does not conform|Missing required parameter: (\S{1,256}))`)
 
 func parameterOf(rpc *upstream.RPCError) string {
 	if m := named.FindStringSubmatch(rpc.DataText()); m != nil && rpc.Code == upstream.CodeInvalidParams {

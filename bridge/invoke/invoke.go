@@ -12,15 +12,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/bridge/audit"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -34,22 +35,23 @@ const (
 	OutputRefuse OutputCheck = "refuse"
 )
 
-// Invoker runs tools. All fields but Limits, Checks, Guard and Observe are needed.
+// Invoker runs tools. All fields but Rates, Work, Validator, Guard and Observe are needed.
 type Invoker struct {
 	Discovery *discovery.Engine
 	Site      *upstream.Client
-	Limits    *filter.Limits // of calls; nil: none
-	Checks    *schema.Checks // of arguments and results; nil: each is bounded by itself only
-	Guard     *oauth.Guard   // of tokens; nil: the site alone says what a token may
+	Rates     *throttle.Rates   // of calls; nil: none
+	Work      *fair.Work        // on long documents; nil: any amount
+	Validator *schema.Validator // of arguments and results; nil: each is bounded by itself only
+	Guard     *oauth.Guard      // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
-	Audit     *audit.Log // nil: none
+	Audit     *observe.Audit // nil: none
 	Logger    *slog.Logger
 	Observe   func(kind string) // receives arguments and results that break their schemas: input, output; nil: none
 }
 
 // Invoke runs the tool of that name with arguments that are a JSON object. view is what the caller may see.
 // Faults, in this order: ToolNotFound, AccessDenied by Permit, RateLimited, InvalidParams; then whatever the site did with the call.
-func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
+func (in *Invoker) Invoke(ctx context.Context, who caller.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	tool, err := view.Tool(ctx, name)
 	if err != nil {
 		return nil, err
@@ -57,8 +59,8 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 	if err := in.Permit(who, tool); err != nil {
 		return nil, err
 	}
-	if in.Limits != nil {
-		if err := in.Limits.Allow(who.Account(), name); err != nil {
+	if in.Rates != nil {
+		if err := in.Rates.Allow(who.Account(), name); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +79,7 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 }
 
 // Permit is an AccessDenied fault where the caller's token lacks a scope that the tool asks for.
-func (in *Invoker) Permit(who upstream.Caller, tool *catalog.Tool) error {
+func (in *Invoker) Permit(who caller.Caller, tool *catalog.Tool) error {
 	if in.Guard == nil || who.Grant.Holder == "" { // on stdio no token is asked for
 		return nil
 	}
@@ -90,14 +92,14 @@ func (in *Invoker) Permit(who upstream.Caller, tool *catalog.Tool) error {
 }
 
 // check checks the arguments against the tool's input schema, before the site is called.
-func (in *Invoker) check(ctx context.Context, who upstream.Caller, tool *catalog.Tool, arguments json.RawMessage) error {
+func (in *Invoker) check(ctx context.Context, who caller.Caller, tool *catalog.Tool, arguments json.RawMessage) error {
 	input, err := tool.Input()
 	if err != nil {
 		// The schema was checked when the tool was listed; if it still cannot be compiled, the site decides.
 		in.Logger.Error("input schema cannot be compiled", "tool", tool.Name, "error", err)
 		return nil
 	}
-	violations, err := in.Checks.ValidateArguments(ctx, who.Owner(), input, arguments, tool.Required)
+	violations, err := in.Validator.ValidateArguments(ctx, who.Owner(), input, arguments, tool.Required)
 	switch {
 	case errors.Is(err, schema.ErrTooMuch):
 		violations = tooMuch
@@ -112,8 +114,8 @@ func (in *Invoker) check(ctx context.Context, who upstream.Caller, tool *catalog
 
 // Turn waits until a document of so many bytes may be taken apart; done must be called when it is. Long documents take turns
 // among themselves, so that they leave processors to the others.
-func (in *Invoker) Turn(ctx context.Context, who upstream.Caller, bytes int) (done func(), err error) {
-	if done, err = in.Checks.Enter(ctx, who.Owner(), bytes); err != nil {
+func (in *Invoker) Turn(ctx context.Context, who caller.Caller, bytes int) (done func(), err error) {
+	if done, err = in.Work.Enter(ctx, who.Owner(), bytes); err != nil {
 		return nil, unchecked(err)
 	}
 	return done, nil
@@ -127,7 +129,7 @@ var tooMuch = []schema.Violation{{
 // unchecked says why a value was not checked.
 func unchecked(err error) error {
 	if errors.Is(err, fair.ErrFull) {
-		e := fault.New(fault.Overloaded, "Too many large values wait to be checked; come again soon.").Because(err)
+		e := fault.New(fault.Overloaded, "Too many large values wait to be checked; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
 		return e
 	}
@@ -135,7 +137,7 @@ func unchecked(err error) error {
 }
 
 // checkResult checks a result against the tool's output schema, where that is asked for.
-func (in *Invoker) checkResult(ctx context.Context, who upstream.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, error) {
+func (in *Invoker) checkResult(ctx context.Context, who caller.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, error) {
 	if in.Output != OutputWarn && in.Output != OutputRefuse {
 		return result, nil
 	}
@@ -158,12 +160,12 @@ func (in *Invoker) checkResult(ctx context.Context, who upstream.Caller, tool *c
 
 // Conform checks a result against the tool's output schema; one without a schema conforms. It gives the result in which
 // PHP's [] stands for no object.
-func (in *Invoker) Conform(ctx context.Context, who upstream.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, []schema.Violation, error) {
+func (in *Invoker) Conform(ctx context.Context, who caller.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, []schema.Violation, error) {
 	output, err := tool.Output()
 	if err != nil || output == nil {
 		return result, nil, nil
 	}
-	conforming, violations, err := in.Checks.Conform(ctx, who.Owner(), output, result)
+	conforming, violations, err := in.Validator.Conform(ctx, who.Owner(), output, result)
 	switch {
 	case errors.Is(err, schema.ErrTooMuch):
 		return result, tooMuch, nil

@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // Kind is the type of a JSON value, named as JSON Schema names it.
@@ -28,7 +28,7 @@ const (
 	Object  Kind = "object"
 )
 
-// kinds says whether a value's kind by its first byte; whatever is not there is a number, or nothing.
+// kinds gives a value's kind by its first byte; any other byte begins a number, or no value.
 var kinds = map[byte]Kind{'{': Object, '[': Array, '"': String, 't': Boolean, 'f': Boolean, 'n': Null}
 
 // Value is one JSON value. Raw is how it was written; nil on a value that was changed since, whose Members or Items
@@ -130,9 +130,9 @@ func (p *parser) whole(build int) (Value, error) {
 
 // pause lets others have the processor when the turn is over.
 func (p *parser) pause() {
-	if p.at-p.began >= turn.Bytes {
+	if p.at-p.began >= fair.TurnBytes {
 		p.began = p.at
-		turn.End()
+		fair.EndTurn()
 	}
 }
 
@@ -331,7 +331,7 @@ func (p *parser) scan() (text []byte, escaped bool, err error) {
 	start := p.at
 	for {
 		p.pause()
-		p.at += leadingPlain(p.doc[p.at:min(p.at+turn.Bytes, len(p.doc))])
+		p.at += leadingPlain(p.doc[p.at:min(p.at+fair.TurnBytes, len(p.doc))])
 		if p.at == len(p.doc) {
 			return nil, false, p.errorf("a string is not closed")
 		}

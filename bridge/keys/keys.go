@@ -68,7 +68,7 @@ func (r *Ring) Open(sealed, bound []byte) (text []byte, ok bool) {
 	return nil, false
 }
 
-// Digest names a text so that only who has the first key can find out what it names. The ring is not empty.
+// Digest names a text so that only a holder of the first key can find out which. The ring is not empty.
 func (r *Ring) Digest(text []byte) []byte {
 	h := hmac.New(sha256.New, r.mac)
 	h.Write(text)

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/observe"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // The members of _meta that every request of the stateless revision carries.
@@ -45,6 +45,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if x.failed != nil {
 		err = x.failed
+		s.o.Refusals.Record(r, status, err)
 	}
 	observe.Log(s.o.Logger, r, status, took, err)
 	if s.o.Observe != nil {
@@ -57,9 +58,10 @@ type exchange struct {
 	s   *Server
 	w   http.ResponseWriter
 	r   *http.Request
-	who upstream.Caller
+	who caller.Caller
 
 	lease    *fair.Lease  // of the memory for this exchange
+	limit    *time.Timer  // cancels the request when its time is over; nil: it has any time
 	accepted bool         // the site lets the caller in
 	failed   *fault.Error // why it failed, as far as that is the bridge's or the site's to say
 }
@@ -99,6 +101,13 @@ func (s *Server) post(x *exchange) int {
 	}
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
+	}
+	if s.o.Time > 0 {
+		ctx, end := context.WithCancelCause(x.r.Context())
+		defer end(nil)
+		limit := time.AfterFunc(s.o.Time, func() { end(context.DeadlineExceeded) })
+		defer limit.Stop()
+		x.r, x.limit = x.r.WithContext(ctx), limit
 	}
 	ctx, lease := s.o.Memory.Lease(x.r.Context(), x.who.Holder())
 	x.r, x.lease = x.r.WithContext(ctx), lease
@@ -157,6 +166,9 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 			return x.stateless(m.id, wrong)
 		}
 		x.lease.Release() // the stream may last, and keeps nothing of the message
+		if x.limit != nil {
+			x.limit.Stop()
+		}
 		st := x.stream()
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK
@@ -311,6 +323,7 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 		x.fail(e.cause)
 	}
 	x.json(status, failure(id, e))
+	body.Drain(x.w, x.r, x.s.o.BodyTime)
 	return status
 }
 
@@ -360,7 +373,7 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 	case errors.As(err, &refused):
 		return nil, refused.Status(), protocol(refused)
 	case errors.Is(err, fair.ErrNoMemory):
-		e := fault.New(fault.Overloaded, "Too many long messages are on their way; come again soon.").Because(err)
+		e := fault.New(fault.Overloaded, "Too many large messages; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
 		return nil, e.Status(), protocol(e)
 	}

@@ -22,18 +22,19 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// Options are what a server is made of. All but Guard and Observe are needed.
+// Options are what a server is made of. All but Time, Guard, Observe and Refusals are needed.
 type Options struct {
-	Callers     upstream.Callers
+	Callers     caller.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
 	Sessions    *Sessions
@@ -42,12 +43,14 @@ type Options struct {
 	Memory      *fair.Memory  // for what is long
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
+	Time        time.Duration // how long a message may take in all, before its response; 0: any time
 	WriteTime   time.Duration // how long a client may take to accept each part of a response, see body.Write
 	SessionIdle time.Duration // how long a session may go unused
 	Fresh       time.Duration // how long a client may take a list to be the same
 	Now         func() time.Time
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // receives every request, with the status that the tools API gives for the same failure; nil: none
+	Refusals    *observe.Refusals                                     // nil: refusals are not recorded
 }
 
 // Server speaks MCP. It is an http.Handler for one endpoint.
@@ -83,7 +86,7 @@ func version() string {
 type request struct {
 	message
 	revision Revision
-	who      upstream.Caller
+	who      caller.Caller
 	header   http.Header        // of the stateless revision over HTTP; nil otherwise
 	session  *session           // nil in the stateless revision
 	notify   func([]byte)       // sends a notification ahead of the response; nil where there is no way
@@ -176,7 +179,7 @@ func (s *Server) cacheable(b []byte) []byte {
 }
 
 // view is what the caller may see.
-func (s *Server) view(ctx context.Context, who upstream.Caller) (discovery.View, *protocolError) {
+func (s *Server) view(ctx context.Context, who caller.Caller) (discovery.View, *protocolError) {
 	v, err := s.o.Discovery.View(ctx, who)
 	if err != nil {
 		return v, protocol(fault.From(err))

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // A sealed session id holds the state of its session, encrypted, so that every replica with the key goes on with it. The
@@ -31,14 +31,14 @@ type sealing struct {
 }
 
 // seal makes the id of a session; there is a key.
-func (s sealing) seal(state sessionState, owner upstream.Identity) string {
+func (s sealing) seal(state sessionState, owner caller.Identity) string {
 	text := []byte{byte(slices.Index(revisions, state.revision))}
 	text = binary.BigEndian.AppendUint64(text, uint64(state.opened.Unix()))
 	return sealedEncoding.EncodeToString(s.keys.Seal(text, owner[:]))
 }
 
 // open reads an id that one of the keys sealed for the owner.
-func (s sealing) open(id string, owner upstream.Identity) (state sessionState, ok bool) {
+func (s sealing) open(id string, owner caller.Identity) (state sessionState, ok bool) {
 	if len(id) != sealedEncoding.EncodedLen(stateLength+keys.Overhead) {
 		return state, false
 	}

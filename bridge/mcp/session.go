@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // session is what one client of the revisions with sessions has opened. It belongs to the identity that opened it and
@@ -16,7 +16,7 @@ import (
 type session struct {
 	id       string // Mcp-Session-Id; "" on stdio
 	revision Revision
-	owner    upstream.Identity // see upstream.Caller.Owner
+	owner    caller.Identity // see caller.Caller.Owner
 	holder   holder
 	until    time.Time                       // when a sealed session ends, used or not; zero: it is not sealed
 	checked  atomic.Int64                    // Sessions.checked when it was known not to have ended
@@ -33,7 +33,7 @@ type session struct {
 	streams []*stream // open for notifications, the newest last
 }
 
-func newSession(id string, revision Revision, owner upstream.Identity) *session {
+func newSession(id string, revision Revision, owner caller.Identity) *session {
 	s := &session{id: id, revision: revision, owner: owner}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s

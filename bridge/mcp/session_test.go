@@ -7,19 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // caller is the anonymous one at an address, or the bearer of a token from there.
-func caller(t testing.TB, token, address string) upstream.Caller {
+func callerNamed(t testing.TB, token, address string) caller.Caller {
 	t.Helper()
 	h := http.Header{}
 	if token != "" {
 		h.Set("Authorization", "Bearer "+token)
 	}
-	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"})
+	who, err := caller.Callers{Schemes: []caller.Scheme{caller.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func caller(t testing.TB, token, address string) upstream.Caller {
 }
 
 // open opens a session and, where it is to be used, uses it.
-func open(t testing.TB, s *Sessions, who upstream.Caller, now time.Time, used bool) (*session, error) {
+func open(t testing.TB, s *Sessions, who caller.Caller, now time.Time, used bool) (*session, error) {
 	t.Helper()
 	opened, err := s.open(November2025, who, now)
 	if err == nil && used {
@@ -41,10 +41,10 @@ func open(t testing.TB, s *Sessions, who upstream.Caller, now time.Time, used bo
 // Who opens sessions without end ends its own that it does not use, and then gets no more.
 func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 	now := time.Unix(0, 0)
-	for name, flooder := range map[string]upstream.Caller{"anonymous": caller(t, "", "192.0.2.1"), "with a token": caller(t, "flood", "192.0.2.1")} {
+	for name, flooder := range map[string]caller.Caller{"anonymous": callerNamed(t, "", "192.0.2.1"), "with a token": callerNamed(t, "flood", "192.0.2.1")} {
 		s := NewSessions()
 		var kept []*session
-		for _, who := range []upstream.Caller{caller(t, "ann", "192.0.2.1"), caller(t, "", "192.0.2.2"), caller(t, "", "192.0.2.1"), caller(t, "flood", "192.0.2.9")} {
+		for _, who := range []caller.Caller{callerNamed(t, "ann", "192.0.2.1"), callerNamed(t, "", "192.0.2.2"), callerNamed(t, "", "192.0.2.1"), callerNamed(t, "flood", "192.0.2.9")} {
 			sess, err := open(t, s, who, now, true)
 			if err != nil {
 				t.Fatal(err)
@@ -82,14 +82,14 @@ func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 // Anonymous callers from everywhere together end no session of anybody who is known.
 func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 	s, now := NewSessions(), time.Unix(0, 0)
-	ann := caller(t, "ann", "192.0.2.1")
+	ann := callerNamed(t, "ann", "192.0.2.1")
 	kept, err := open(t, s, ann, now, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var refused error
 	for i := range maxSessions + 1000 {
-		if _, err := open(t, s, caller(t, "", "10.0."+itoa(i/250)+"."+itoa(i%250)), now, i%2 == 0); err != nil {
+		if _, err := open(t, s, callerNamed(t, "", "10.0."+itoa(i/250)+"."+itoa(i%250)), now, i%2 == 0); err != nil {
 			refused = err
 		}
 	}
@@ -99,7 +99,7 @@ func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 	if refused != nil && !fault.Is(refused, fault.Overloaded) {
 		t.Error(refused)
 	}
-	if _, err := open(t, s, caller(t, "bob", "192.0.2.1"), now, true); err != nil {
+	if _, err := open(t, s, callerNamed(t, "bob", "192.0.2.1"), now, true); err != nil {
 		t.Errorf("a known caller: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestTheStoreOfSessionsAgreesWithItself(t *testing.T) {
 		s, now := NewSessions(), time.Unix(0, 0)
 		var all []*session
 		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
-			who := caller(t, rapid.SampledFrom([]string{"", "", "ann"}).Draw(rt, "token"), "192.0.2."+itoa(rapid.IntRange(1, 2).Draw(rt, "address")))
+			who := callerNamed(t, rapid.SampledFrom([]string{"", "", "ann"}).Draw(rt, "token"), "192.0.2."+itoa(rapid.IntRange(1, 2).Draw(rt, "address")))
 			if len(all) > 0 && rapid.IntRange(0, 4).Draw(rt, "close") == 0 {
 				s.close(all[rapid.IntRange(0, len(all)-1).Draw(rt, "which")])
 			} else if sess, err := open(t, s, who, now, rapid.Bool().Draw(rt, "used")); err == nil {
@@ -158,7 +158,7 @@ func replica(t testing.TB, secrets ...string) *Sessions {
 // session's time is not over.
 func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	ann, bob := caller(t, "ann", "192.0.2.1"), caller(t, "bob", "192.0.2.1")
+	ann, bob := callerNamed(t, "ann", "192.0.2.1"), callerNamed(t, "bob", "192.0.2.1")
 	first := replica(t, oldKey)
 	opened, err := open(t, first, ann, now, true)
 	if err != nil {
@@ -175,16 +175,16 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys []string
 		id   string
-		who  upstream.Caller
+		who  caller.Caller
 		at   time.Time
 		want bool
 	}{
 		"the same key":       {[]string{oldKey}, opened.id, ann, now, true},
-		"from elsewhere":     {[]string{oldKey}, opened.id, caller(t, "ann", "192.0.2.7"), now, true},
+		"from elsewhere":     {[]string{oldKey}, opened.id, callerNamed(t, "ann", "192.0.2.7"), now, true},
 		"the key is the old": {[]string{newKey, oldKey}, opened.id, ann, now, true},
 		"near its end":       {[]string{oldKey}, opened.id, ann, now.Add(time.Hour - time.Second), true},
 		"another caller":     {[]string{oldKey}, opened.id, bob, now, false},
-		"nobody":             {[]string{oldKey}, opened.id, caller(t, "", "192.0.2.1"), now, false},
+		"nobody":             {[]string{oldKey}, opened.id, callerNamed(t, "", "192.0.2.1"), now, false},
 		"another key":        {[]string{newKey}, opened.id, ann, now, false},
 		"no key":             {nil, opened.id, ann, now, false},
 		"after its end":      {[]string{oldKey}, opened.id, ann, now.Add(time.Hour), false},
@@ -204,7 +204,7 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 // A sealed session that its client ended stays ended where that is known, and one that was forgotten goes on.
 func TestSealedSessionsEnd(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	ann := caller(t, "ann", "192.0.2.1")
+	ann := callerNamed(t, "ann", "192.0.2.1")
 	s := replica(t, oldKey)
 	opened, err := open(t, s, ann, now, true)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestSealedSessionsEnd(t *testing.T) {
 // Where all places are in use, a session of another replica gets an error that says when to come again.
 func TestSealedSessionsHaveBounds(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	who := caller(t, "", "192.0.2.1")
+	who := callerNamed(t, "", "192.0.2.1")
 	elsewhere, err := open(t, replica(t, oldKey), who, now, true)
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // What open sessions may cost. One caller cannot take the places of others, and a session that is in use is ended for
@@ -51,7 +51,7 @@ type Shared interface {
 
 // holder is whose places a session takes: a credential's, or those of anonymous callers from one network.
 type holder struct {
-	owner   upstream.Identity
+	owner   caller.Identity
 	network string // "" for callers with credentials
 }
 
@@ -107,7 +107,7 @@ func (s *Sessions) Len() int {
 }
 
 // open makes a session for the caller. Overloaded: all places are taken by sessions that are in use.
-func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (*session, error) {
+func (s *Sessions) open(revision Revision, who caller.Caller, now time.Time) (*session, error) {
 	id, until := rand.Text(), time.Time{}
 	if sealing := s.sealed(); !sealing.keys.Empty() {
 		id, until = sealing.seal(sessionState{revision, now}, who.Owner()), now.Add(sealing.life)
@@ -116,8 +116,8 @@ func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (
 }
 
 // adopt goes on with a sealed session that another replica opened, or that this one opened and forgot. It gives nil for
-// an id that is none, or not the caller's, or over.
-func (s *Sessions) adopt(id string, who upstream.Caller, now time.Time) (*session, error) {
+// an id that is malformed, of another caller, or ended.
+func (s *Sessions) adopt(id string, who caller.Caller, now time.Time) (*session, error) {
 	sealing := s.sealed()
 	state, ok := sealing.open(id, who.Owner())
 	if until := state.opened.Add(sealing.life); ok && now.Before(until) && !s.wasEnded(id) && (s.shared == nil || !s.shared.Ended(id)) {
@@ -134,7 +134,7 @@ func (s *Sessions) wasEnded(id string) bool {
 }
 
 // add gives a session its place. until is when it ends, used or not; zero: it ends when it is not used.
-func (s *Sessions) add(opened *session, until time.Time, who upstream.Caller, now time.Time) (*session, error) {
+func (s *Sessions) add(opened *session, until time.Time, who caller.Caller, now time.Time) (*session, error) {
 	opened.until = until
 	opened.used.Store(now.UnixNano())
 	opened.holder = holder{owner: opened.owner}
@@ -172,7 +172,7 @@ func (s *Sessions) add(opened *session, until time.Time, who upstream.Caller, no
 }
 
 func crowded() *fault.Error {
-	f := fault.New(fault.Overloaded, "Too many sessions are in use; end some, or come again later.")
+	f := fault.New(fault.Overloaded, "Too many sessions are in use; end some, or retry later.")
 	f.RetryAfter = sessionsFullWait
 	return f
 }
@@ -225,7 +225,7 @@ func (s *session) rank(now time.Time) int {
 // find gives the session of an id to who opened it, as long as it is used at least once in the idle time or, where it is
 // sealed, until its time is over. To all others it does not exist: nil. Overloaded: it is another replica's, and there is no
 // place for it here.
-func (s *Sessions) find(id string, who upstream.Caller, now time.Time, idle time.Duration) (*session, error) {
+func (s *Sessions) find(id string, who caller.Caller, now time.Time, idle time.Duration) (*session, error) {
 	s.mu.RLock()
 	found, checked := s.byID[id], s.checked
 	s.mu.RUnlock()

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // maxAtOnce is how many requests of a stdio client are worked on at one time.
@@ -24,7 +24,7 @@ const maxSubscriptions = 16
 
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
 // are then completed. A caller that the site refuses is an error at once, before anything is read.
-func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who upstream.Caller) error {
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who caller.Caller) error {
 	if _, err := s.o.Discovery.View(ctx, who); err != nil && refuses[fault.From(err).Code] {
 		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
 	}
@@ -55,7 +55,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, wh
 // pipe is a client on stdio.
 type pipe struct {
 	s   *Server
-	who upstream.Caller
+	who caller.Caller
 
 	mu  sync.Mutex // held while a line is written
 	out io.Writer
@@ -72,7 +72,7 @@ type pipe struct {
 	flights       flights      // of the stateless revision
 }
 
-// lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
+// lines reads messages; empty lines are skipped. One that is too long is refused, and the next is read.
 func (p *pipe) lines(in io.Reader, to chan<- []byte) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // keepAlive is how often a silent stream is written to, so that who is between does not take it for dead.
@@ -51,7 +51,7 @@ func (s *stream) write(before string, message []byte, after string) {
 
 // hold waits until ctx ends, the server is drained or the caller's token expires. It calls notify after each change of the
 // caller's tools, and ping now and then. shown is the version that the client last received; nil: none.
-func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.Version, notify, ping func()) {
+func (s *Server) hold(ctx context.Context, who caller.Caller, shown *catalog.Version, notify, ping func()) {
 	if expires := who.Grant.Expires; !expires.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, expires.Sub(s.o.Now()))
@@ -146,7 +146,7 @@ func (sub subscription) ended() []byte {
 }
 
 // subscribe serves a subscription. One that wants no notifications ends at once.
-func (s *Server) subscribe(ctx context.Context, send func([]byte), ping func(), who upstream.Caller, sub subscription) {
+func (s *Server) subscribe(ctx context.Context, send func([]byte), ping func(), who caller.Caller, sub subscription) {
 	send(sub.acknowledged())
 	if sub.tools {
 		s.hold(ctx, who, nil, func() { send(sub.changed()) }, ping)

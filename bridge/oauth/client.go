@@ -3,7 +3,6 @@ package oauth
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,6 +31,7 @@ type memory[V any] struct {
 
 type remembered[V any] struct {
 	value V
+	err   error
 	until time.Time
 }
 
@@ -43,18 +43,18 @@ func newMemory[V any](now func() time.Time) (*memory[V], error) {
 	return &memory[V]{now: now, kept: kept}, nil
 }
 
-// of gives what is known of a token, or asks; until is how long the response is kept. An error is not kept.
+// of gives what is known of a token, or asks; until is how long the response, or the error, is kept; zero: not at all.
 func (m *memory[V]) of(ctx context.Context, token string, ask func(context.Context) (value V, until time.Time, err error)) (V, error) {
 	id := sha256.Sum256([]byte(token))
 	if have, ok := m.kept.GetIfPresent(id); ok && m.now().Before(have.until) {
-		return have.value, nil
+		return have.value, have.err
 	}
 	got, err, _ := m.flights.Do(string(id[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientWait) // others wait for it, too
 		defer cancel()
 		value, until, err := ask(ctx)
-		if err == nil {
-			m.kept.Set(id, remembered[V]{value, until})
+		if !until.IsZero() {
+			m.kept.Set(id, remembered[V]{value, err, until})
 		}
 		return value, err
 	})
@@ -76,7 +76,7 @@ type endpoint struct {
 
 // post sends a form and reads the JSON object that comes back. An error is that of the transport, of a server that fails,
 // or of a success that is none.
-func (e *endpoint) post(ctx context.Context, form url.Values, into any) (status int, err error) {
+func (e *endpoint) post(ctx context.Context, form url.Values, want fields) (status int, err error) {
 	address, err := e.find(ctx)
 	if err != nil {
 		return 0, err
@@ -100,7 +100,7 @@ func (e *endpoint) post(ctx context.Context, form url.Values, into any) (status 
 	if res.StatusCode >= 500 {
 		return 0, fmt.Errorf("the %s responded with %s", e.name, res.Status)
 	}
-	if err := json.Unmarshal(body, into); err != nil && res.StatusCode == http.StatusOK {
+	if err := want.read(body); err != nil && res.StatusCode == http.StatusOK {
 		return 0, fmt.Errorf("the %s's response: %w", e.name, err)
 	}
 	return res.StatusCode, nil

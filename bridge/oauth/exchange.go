@@ -5,11 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // The URNs of token exchange (RFC 8693).
@@ -42,17 +43,20 @@ func newExchange(o Options, k *keys) (*exchange, error) {
 
 // For gives a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization
 // server does not exchange it, UpstreamUnavailable that it cannot at present.
-func (g *Guard) For(ctx context.Context, token string, grant upstream.Grant) (string, error) {
+func (g *Guard) For(ctx context.Context, token string, grant caller.Grant) (string, error) {
 	x := g.exchange
 	if x == nil {
 		return token, nil
 	}
 	made, err := x.kept.of(ctx, token, func(ctx context.Context) (string, time.Time, error) {
 		made, until, err := x.request(ctx, token)
+		if err != nil {
+			return "", time.Time{}, err
+		}
 		if end := grant.Expires; !end.IsZero() && end.Before(until) {
 			until = end
 		}
-		return made, until, err
+		return made, until, nil
 	})
 	var refused *refusedError
 	switch {
@@ -83,20 +87,18 @@ func (x *exchange) request(ctx context.Context, token string) (made string, unti
 		form.Set("audience", x.o.Exchange)
 	}
 	asked := x.o.Now()
-	var said struct {
-		Token   string `json:"access_token"`
-		Type    string `json:"token_type"`
-		Expires int64  `json:"expires_in"`
-		Code    string `json:"error"`
-	}
-	status, err := x.endpoint.post(ctx, form, &said)
+	var given, kind, refusal string
+	var lasts int64 // seconds
+	status, err := x.endpoint.post(ctx, form, fields{
+		"access_token": text(&given), "token_type": text(&kind), "expires_in": optional(integer(&lasts)), "error": optional(text(&refusal))})
 	switch {
 	case err != nil:
 		return "", until, err
 	case status != http.StatusOK:
-		return "", until, &refusedError{code: said.Code, client: said.Code == "invalid_client" || said.Code == "unauthorized_client" || said.Code == "unsupported_grant_type"}
-	case said.Token == "" || said.Token == token || !strings.EqualFold(said.Type, "Bearer"):
+		return "", until, &refusedError{code: refusal, client: slices.Contains([]string{"invalid_client", "unauthorized_client", "unsupported_grant_type"}, refusal)}
+	case given == "" || given == token || !strings.EqualFold(kind, "Bearer"):
 		return "", until, errors.New("the token endpoint gave no other bearer token")
 	}
-	return said.Token, asked.Add(time.Duration(said.Expires)*time.Second - exchangeSpare), nil
+	lasts = max(0, min(lasts, int64(keysStale/time.Second))) // a duration must not overflow
+	return given, asked.Add(time.Duration(lasts)*time.Second - exchangeSpare), nil
 }

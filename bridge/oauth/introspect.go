@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +18,9 @@ import (
 // still be used.
 const introspectionKept = 30 * time.Second
 
+// refusalKept is how long a token stays refused without another question: a client that repeats it costs the issuer nothing.
+const refusalKept = 5 * time.Second
+
 // introspection asks the issuer about each token (RFC 7662), for tokens that only the issuer can read. What it said of a
 // token that is active is kept for a short time.
 type introspection struct {
@@ -27,16 +29,15 @@ type introspection struct {
 	kept      *memory[claims]
 }
 
-func newIntrospection(o Options, k *keys) (*introspection, error) {
+func newIntrospection(o Options, k *keys, validator *jwt.Validator) (*introspection, error) {
 	kept, err := newMemory[claims](o.Now)
 	if err != nil {
 		return nil, err
 	}
 	return &introspection{
-		endpoint: &endpoint{o: o, keys: k, name: "introspection_endpoint", of: func(m issuerMetadata) string { return m.IntrospectionEndpoint }},
-		kept:     kept,
-		validator: jwt.NewValidator(jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...), jwt.WithExpirationRequired(),
-			jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now)),
+		endpoint:  &endpoint{o: o, keys: k, name: "introspection_endpoint", of: func(m issuerMetadata) string { return m.IntrospectionEndpoint }},
+		kept:      kept,
+		validator: validator,
 	}, nil
 }
 
@@ -51,12 +52,16 @@ func (x *introspection) claimsOf(ctx context.Context, token string) (claims, err
 		if err != nil && !errors.Is(err, errInactive) {
 			f := fault.New(fault.UpstreamUnavailable, "The authorization server cannot be asked about the access token; try again later.").Because(err)
 			f.RetryAfter = keysRetry
-			err = f
+			return c, time.Time{}, f
 		}
 		if err == nil {
 			err = x.validator.Validate(c)
 		}
-		return c, x.endpoint.o.Now().Add(introspectionKept), err
+		kept := introspectionKept
+		if err != nil {
+			kept = refusalKept
+		}
+		return c, x.endpoint.o.Now().Add(kept), err
 	})
 	if err != nil {
 		return claims{}, err
@@ -65,27 +70,19 @@ func (x *introspection) claimsOf(ctx context.Context, token string) (claims, err
 }
 
 func (x *introspection) request(ctx context.Context, token string) (claims, error) {
-	var said struct {
-		Active bool   `json:"active"`
-		Type   string `json:"token_type"`
-	}
-	var document json.RawMessage
-	status, err := x.endpoint.post(ctx, url.Values{"token": {token}, "token_type_hint": {"access_token"}}, &document)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("the introspection_endpoint responded with %d", status)
-	}
-	if err == nil {
-		err = json.Unmarshal(document, &said)
-	}
-	if err != nil {
-		return claims{}, err
-	}
-	if !said.Active || said.Type != "" && !strings.EqualFold(said.Type, "Bearer") {
-		return claims{}, errInactive
-	}
 	var c claims
-	if err := json.Unmarshal(document, &c); err != nil {
-		return claims{}, fmt.Errorf("the introspection_endpoint's response: %w", err)
+	var active bool
+	var kind string
+	want := c.fields()
+	want["active"], want["token_type"] = boolean(&active), optional(text(&kind))
+	status, err := x.endpoint.post(ctx, url.Values{"token": {token}, "token_type_hint": {"access_token"}}, want)
+	switch {
+	case err != nil:
+		return claims{}, err
+	case status != http.StatusOK:
+		return claims{}, fmt.Errorf("the introspection_endpoint responded with %d", status)
+	case !active, kind != "" && !strings.EqualFold(kind, "Bearer"):
+		return claims{}, errInactive
 	}
 	if c.Issuer == "" {
 		c.Issuer = x.endpoint.o.Issuer // RFC 7662 leaves it out where it is the server's own

@@ -8,7 +8,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"math/big"
 )
@@ -27,26 +26,27 @@ type key struct {
 
 // readKey reads a JSON Web Key (RFC 7517) that signatures can be checked by.
 func readKey(raw []byte) (id string, _ key, _ error) {
-	var j struct{ Kty, Use, Kid, Alg, Crv, N, E, X, Y string }
-	if err := json.Unmarshal(raw, &j); err != nil {
+	var kind, use, algorithm, curve, n, e, x, y string
+	err := fields{"kty": text(&kind), "use": optional(text(&use)), "kid": optional(text(&id)), "alg": optional(text(&algorithm)),
+		"crv": optional(text(&curve)), "n": optional(text(&n)), "e": optional(text(&e)), "x": optional(text(&x)), "y": optional(text(&y))}.read(raw)
+	if err != nil {
 		return "", key{}, err
 	}
-	if j.Use != "" && j.Use != "sig" {
+	if use != "" && use != "sig" {
 		return "", key{}, errors.New("the key is not for signatures")
 	}
 	var public crypto.PublicKey
-	var err error
-	switch j.Kty {
+	switch kind {
 	case "RSA":
-		public, err = rsaKey(j.N, j.E)
+		public, err = rsaKey(n, e)
 	case "EC":
-		public, err = ecKey(j.Crv, j.X, j.Y)
+		public, err = ecKey(curve, x, y)
 	case "OKP":
-		public, err = edKey(j.Crv, j.X)
+		public, err = edKey(curve, x)
 	default:
 		err = errors.New("the key is of another kind")
 	}
-	return j.Kid, key{public, j.Alg}, err
+	return id, key{public, algorithm}, err
 }
 
 func rsaKey(n, e string) (crypto.PublicKey, error) {

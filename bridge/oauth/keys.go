@@ -3,7 +3,6 @@ package oauth
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
@@ -156,15 +157,13 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 		}
 		address = m.Keys
 	}
-	var document struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if err := k.fetch(ctx, address, &document); err != nil {
+	var published []jsontext.Value
+	if err := k.fetch(ctx, address, fields{"keys": list(&published, raw)}); err != nil {
 		return set, err
 	}
 	set.byID = map[string]key{}
-	for _, raw := range document.Keys[:min(len(document.Keys), maxKeys)] {
-		if id, read, err := readKey(raw); err == nil { // a key of a kind that is not known here may be among them
+	for _, one := range published[:min(len(published), maxKeys)] {
+		if id, read, err := readKey(one); err == nil { // a key of a kind that is not known here may be among them
 			set.byID[id] = read
 		}
 	}
@@ -176,10 +175,7 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 
 // issuerMetadata is what the bridge reads in the issuer's metadata.
 type issuerMetadata struct {
-	Issuer                string `json:"issuer"`
-	Keys                  string `json:"jwks_uri"`
-	TokenEndpoint         string `json:"token_endpoint"`
-	IntrospectionEndpoint string `json:"introspection_endpoint"`
+	Issuer, Keys, TokenEndpoint, IntrospectionEndpoint string
 }
 
 // metadata reads the issuer's metadata (RFC 8414, or OpenID's older place), from the first place where they suffice.
@@ -196,7 +192,8 @@ func (k *keys) metadata(ctx context.Context, suffice func(issuerMetadata) error)
 		origin + path + "/.well-known/openid-configuration",
 	} {
 		var document issuerMetadata
-		err := k.fetch(ctx, address, &document)
+		err := k.fetch(ctx, address, fields{"issuer": text(&document.Issuer), "jwks_uri": optional(text(&document.Keys)),
+			"token_endpoint": optional(text(&document.TokenEndpoint)), "introspection_endpoint": optional(text(&document.IntrospectionEndpoint))})
 		if err == nil && document.Issuer != k.o.Issuer {
 			err = fmt.Errorf("%s is the metadata of the issuer %q, not of %q", address, document.Issuer, k.o.Issuer)
 		}
@@ -212,7 +209,7 @@ func (k *keys) metadata(ctx context.Context, suffice func(issuerMetadata) error)
 }
 
 // fetch reads a JSON document of the authorization server.
-func (k *keys) fetch(ctx context.Context, address string, into any) error {
+func (k *keys) fetch(ctx context.Context, address string, want fields) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -230,7 +227,7 @@ func (k *keys) fetch(ctx context.Context, address string, into any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := want.read(body); err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	return nil

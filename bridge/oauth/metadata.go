@@ -3,6 +3,7 @@ package oauth
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,10 +11,11 @@ import (
 // wellKnown is where a resource's metadata is, before the resource's own path.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// MetadataAddress is where clients find the metadata.
+// MetadataAddress is where clients find the metadata. Behind a proxy that serves the bridge below a path it is below that,
+// too: RFC 9728 would have it at the root of the host, which the proxy does not pass on, but clients go by the challenge.
 func (g *Guard) MetadataAddress() string {
 	u := *g.resource
-	u.Path = wellKnown + strings.TrimSuffix(u.Path, "/")
+	u.Path = g.o.Base + wellKnown + strings.TrimSuffix(strings.TrimPrefix(u.Path, g.o.Base), "/")
 	return u.String()
 }
 
@@ -21,8 +23,11 @@ func (g *Guard) MetadataAddress() string {
 // prefix off, and the one for the whole host, where clients look next.
 func (g *Guard) Paths() []string {
 	paths := []string{wellKnown, wellKnown + "/mcp"}
-	if own := wellKnown + strings.TrimSuffix(g.resource.Path, "/"); own != paths[0] && own != paths[1] {
-		paths = append(paths, own)
+	whole := strings.TrimSuffix(g.resource.Path, "/")
+	for _, own := range []string{wellKnown + whole, wellKnown + strings.TrimPrefix(whole, g.o.Base)} {
+		if !slices.Contains(paths, own) {
+			paths = append(paths, own)
+		}
 	}
 	return paths
 }
@@ -64,22 +69,4 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // the client went away: nobody would see the error
-}
-
-// scopes are a token's: one text with blanks between them, or a list, as Drupal writes it.
-type scopes []string
-
-// UnmarshalJSON reads both forms.
-func (s *scopes) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*s = strings.Fields(text)
-		return nil
-	}
-	var list []string
-	if err := json.Unmarshal(b, &list); err != nil {
-		return err
-	}
-	*s = list
-	return nil
 }

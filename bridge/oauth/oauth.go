@@ -17,20 +17,22 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 )
 
 // Options say whose tokens are taken, and for what.
 type Options struct {
 	Issuer       string   // of the authorization server, exactly as its tokens name it
 	Resource     string   // the address of /mcp as clients know it
+	Base         string   // the path below which a proxy serves the bridge; "": none
 	Audience     []string // what a token's aud must hold one of; nil: Resource
 	Keys         string   // where the issuer's keys are; "": where its metadata says
 	Exchange     string   // the site, as the authorization server knows it: tokens are exchanged for its own; "": they go on as they are
 	Introspect   bool     // the authorization server is asked about every token, which may be opaque
 	Client       string   // as which the bridge exchanges tokens and asks about them
-	ClientSecret upstream.Secret
+	ClientSecret caller.Secret
 	Wait         time.Duration     // how long a caller may wait for the authorization server; 0: as long as the bridge does by itself
 	Scopes       func() []string   // those that the tools ask for, as far as they are known
 	Transport    http.RoundTripper // how the authorization server is reached; nil: as usual
@@ -39,12 +41,12 @@ type Options struct {
 
 // Guard checks tokens.
 type Guard struct {
-	o        Options
-	resource *url.URL
-	keys     *keys
-	parser   *jwt.Parser
-	exchange *exchange      // nil: tokens go on to the site as they are
-	asks     *introspection // nil: tokens are checked by the issuer's keys
+	o         Options
+	resource  *url.URL
+	keys      *keys
+	validator *jwt.Validator // of claims
+	exchange  *exchange      // nil: tokens go on to the site as they are
+	asks      *introspection // nil: tokens are checked by the issuer's keys
 }
 
 // algorithms are those with a public key; with any other who knows that key could sign.
@@ -72,9 +74,8 @@ func New(o Options) (*Guard, error) {
 	if len(o.Audience) == 0 {
 		o.Audience = []string{o.Resource}
 	}
-	g := &Guard{o: o, resource: resource, keys: newKeys(o), parser: jwt.NewParser(
-		jwt.WithValidMethods(algorithms), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now), jwt.WithStrictDecoding(),
+	g := &Guard{o: o, resource: resource, keys: newKeys(o), validator: jwt.NewValidator(
+		jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now),
 	)}
 	if o.Exchange != "" {
 		if g.exchange, err = newExchange(o, g.keys); err != nil {
@@ -82,7 +83,7 @@ func New(o Options) (*Guard, error) {
 		}
 	}
 	if o.Introspect {
-		if g.asks, err = newIntrospection(o, g.keys); err != nil {
+		if g.asks, err = newIntrospection(o, g.keys, g.validator); err != nil {
 			return nil, err
 		}
 	}
@@ -92,13 +93,13 @@ func New(o Options) (*Guard, error) {
 // Address reads an address of OAuth, which must be https: who is between could take tokens, or give false keys. On
 // this machine http will do. name is what messages call it.
 func Address(name, text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err == nil && u.User != nil {
-		text = u.Redacted()
+	u, err := origin.ParseAddress(text)
+	if parsed, bad := url.Parse(text); bad == nil && parsed.User != nil {
+		text = parsed.Redacted()
 	}
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment", name, text)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment: %w", name, text, err)
 	case u.Scheme == "https", u.Scheme == "http" && isLocal(u.Hostname()):
 		return u, nil
 	}
@@ -110,36 +111,28 @@ func isLocal(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// claims are those of a token that matter here.
-type claims struct {
-	jwt.RegisteredClaims
-	Scope    scopes `json:"scope"`
-	ClientID string `json:"client_id"`
-	Party    string `json:"azp"` // what others call client_id
-}
-
 // Verify checks a bearer token; "" is a request without one. AuthRequired faults say in the challenge what is wrong;
 // UpstreamUnavailable says that the keys to check it by cannot be had.
-func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error) {
+func (g *Guard) Verify(ctx context.Context, token string) (caller.Grant, error) {
 	if token == "" {
-		return upstream.Grant{}, g.unauthorized("", "An access token is required.")
+		return caller.Grant{}, g.unauthorized("", "An access token is required.")
 	}
 	if len(token) > maxToken {
-		return upstream.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
+		return caller.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
 	}
 	c, err := g.claimsOf(ctx, token)
 	if err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) {
-			return upstream.Grant{}, f
+			return caller.Grant{}, f
 		}
-		return upstream.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
+		return caller.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
 	}
 	client := c.ClientID
 	if client == "" {
 		client = c.Party
 	}
-	return upstream.Grant{
+	return caller.Grant{
 		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Subject: c.Subject, Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
 	}, nil
 }
@@ -148,9 +141,7 @@ func (g *Guard) claimsOf(ctx context.Context, token string) (claims, error) {
 	if g.asks != nil {
 		return g.asks.claimsOf(ctx, token)
 	}
-	var c claims
-	_, err := g.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) { return g.keyOf(ctx, t) })
-	return c, err
+	return g.signed(ctx, token)
 }
 
 // problems words what is wrong with a token for its holder.
@@ -173,32 +164,6 @@ func problem(err error) string {
 		}
 	}
 	return "The access token cannot be verified."
-}
-
-// tokenTypes are what the header typ of an access token may be, in small letters.
-var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
-
-// keyOf finds the key that a token says it is signed with.
-func (g *Guard) keyOf(ctx context.Context, t *jwt.Token) (any, error) {
-	typ, _ := t.Header["typ"].(string)
-	if !slices.Contains(tokenTypes, strings.ToLower(typ)) {
-		return nil, errors.New("the token is of another type")
-	}
-	if _, critical := t.Header["crit"]; critical {
-		return nil, errors.New("the token has critical headers, of which none is known here")
-	}
-	if c, ok := t.Claims.(*claims); !ok || c.Issuer != g.o.Issuer {
-		return nil, jwt.ErrTokenInvalidIssuer // the issuer is not asked for keys of tokens that are not its own
-	}
-	id, _ := t.Header["kid"].(string)
-	found, err := g.keys.find(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if found.algorithm != "" && found.algorithm != t.Method.Alg() {
-		return nil, errors.New("the key is for another algorithm")
-	}
-	return found.public, nil
 }
 
 func (g *Guard) unauthorized(code, message string) *fault.Error {

@@ -1,5 +1,5 @@
-// Package observe gives every request an id and says in the log what became of it, in the same way for all of the bridge's
-// interfaces. It shows neither credentials nor bodies.
+// Package observe records what the bridge did, in the same way for all of its interfaces: request ids and log lines, the
+// audit log, and metrics. It shows neither credentials nor bodies.
 package observe
 
 import (

@@ -4,6 +4,7 @@
 package origin
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -33,17 +34,28 @@ func New(allowed []string, known string) Policy {
 	return p
 }
 
+// The causes of refusals.
+var (
+	ErrHost   = errors.New("the host name is not allowed")
+	ErrOrigin = errors.New("the origin is not allowed")
+)
+
+// clip shortens what a request brings, for a message.
+func clip(s string) string { return s[:min(len(s), 128)] }
+
 // Check gives an AccessDenied fault for a request that may not come.
 func (p Policy) Check(r *http.Request) error {
 	if !p.names(r) {
-		return fault.New(fault.AccessDenied, "This bridge does not respond under the host name of the request.")
+		return fault.New(fault.AccessDenied, "This bridge does not respond under the host name %q; if callers reach it by that name, add it to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
+			clip(r.Host)).Because(ErrHost)
 	}
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
 		return nil
 	}
 	if len(origins) > 1 || !p.own(origins[0], r.Host) {
-		return fault.New(fault.AccessDenied, "Requests from other web sites are refused.")
+		return fault.New(fault.AccessDenied, "Requests from other web sites, here %q, are refused; if the site belongs to the bridge, add its host to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
+			clip(origins[0])).Because(ErrOrigin)
 	}
 	return nil
 }

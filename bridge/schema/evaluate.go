@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
 // ErrTooMuch says that checking a value would take more steps than any check may.
@@ -63,7 +63,7 @@ func (e *evaluation) spend(n int) bool {
 	}
 	if e.steps += n; e.steps-e.look >= stepsPerLook {
 		e.look = e.steps
-		turn.End()
+		fair.EndTurn()
 		if err := e.ctx.Err(); err != nil {
 			e.err, e.stop = err, true
 		}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // index is a document taken apart without decoding it: 16 bytes for each value and each member's name, in the order in
@@ -83,9 +83,9 @@ func (ix *index) read(doc []byte) error {
 		return at
 	}
 	for i, began := 0, 0; i < len(doc); {
-		if i-began >= turn.Bytes {
+		if i-began >= fair.TurnBytes {
 			began = i
-			turn.End()
+			fair.EndTurn()
 		}
 		switch c := doc[i]; c {
 		case ' ', '\t', '\r', '\n', ':', ',':

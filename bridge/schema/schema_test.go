@@ -12,7 +12,7 @@ import (
 // validate checks a document by nobody in particular.
 func validate(t testing.TB, s *Schema, doc string) []Violation {
 	t.Helper()
-	found, err := (*Checks)(nil).Validate(t.Context(), fair.Key{}, s, []byte(doc))
+	found, err := (*Validator)(nil).Validate(t.Context(), fair.Key{}, s, []byte(doc))
 	if err != nil {
 		t.Fatalf("%.200s: %v", doc, err)
 	}
@@ -96,8 +96,8 @@ func TestSchemasAndValuesThatMultiply(t *testing.T) {
 		for deep, good := range map[int]bool{8: true, 60: false} {
 			doc := strings.Repeat(`{"a":`, deep) + `"x"` + strings.Repeat(`}`, deep)
 			steps := 0
-			checks := NewChecks(1, 0, func(n int) { steps += n })
-			found, err := checks.Validate(t.Context(), fair.Key{}, s, []byte(doc))
+			validator := NewValidator(fair.NewWork(1, 0), func(n int) { steps += n })
+			found, err := validator.Validate(t.Context(), fair.Key{}, s, []byte(doc))
 			if (err == nil) != good || len(found) > 0 || steps == 0 || steps > maxSteps+1 {
 				t.Errorf("%s, %d deep: %v, %v after %d steps", dialect, deep, found, err, steps)
 			}
@@ -148,11 +148,11 @@ func TestConformTakesPHPsEmptyListForAnObject(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"m":{}, "n":1.0}`: `{"m":{}, "n":1.0}`, `[]`: `{}`, `{"m":[],"l":[],"n":1.0}`: `{"m":{},"l":[],"n":1.0}`,
 	} {
-		if got, found, _ := (*Checks)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(doc)); string(got) != want || len(found) > 0 {
+		if got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(doc)); string(got) != want || len(found) > 0 {
 			t.Errorf("Conform(%s) = %s, %+v, want %s", doc, got, found, want)
 		}
 	}
-	if got, found, _ := (*Checks)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(`{"m":[1]}`)); string(got) != `{"m":[1]}` || len(found) == 0 {
+	if got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(`{"m":[1]}`)); string(got) != `{"m":[1]}` || len(found) == 0 {
 		t.Errorf("Conform of a list that is not empty = %s, %+v", got, found)
 	}
 }

@@ -51,6 +51,7 @@ type Limiter struct {
 	now     func() time.Time
 	good    *otter.Cache[[32]byte, struct{}]     // credentials that the site accepted last
 	refused *otter.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
+	known   *otter.Cache[string, struct{}]       // account names of which the site accepted a credential
 	shared  Shared                               // nil: this limiter counts alone
 
 	mu       sync.Mutex
@@ -89,7 +90,17 @@ func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{now: now, limits: limits, good: good, refused: refused, counters: map[key]*counter{}, changed: make(chan struct{})}, nil
+	known, err := otter.New(&otter.Options[string, struct{}]{MaximumSize: remembered})
+	if err != nil {
+		return nil, err
+	}
+	return &Limiter{now: now, limits: limits, good: good, refused: refused, known: known, counters: map[key]*counter{}, changed: make(chan struct{})}, nil
+}
+
+// KnownAccount reports whether the site accepted a credential of an account since the start.
+func (l *Limiter) KnownAccount(name string) bool {
+	_, ok := l.known.GetIfPresent(name)
+	return ok
 }
 
 // SetLimits puts other limits in force; what was counted stays.
@@ -278,10 +289,16 @@ func (l *Limiter) wake() {
 	l.changed = make(chan struct{})
 }
 
+// WasGood reports whether the site accepted the credential the last time.
+func (t *Trial) WasGood() bool { return t.held == nil }
+
 // Accepted says that the site accepted the credential.
 func (t *Trial) Accepted() {
 	t.l.refused.Invalidate(t.attempt.Credential)
 	t.l.good.Set(t.attempt.Credential, struct{}{})
+	if t.attempt.Account != "" {
+		t.l.known.Set(t.attempt.Account, struct{}{})
+	}
 	t.end(false)
 }
 

@@ -11,7 +11,7 @@ import (
 // fieldMembers belong to a field's description and not to JSON Schema.
 var fieldMembers = map[string]bool{"type": true, "settings": true, "cardinality": true, "required": true}
 
-// isField says whether a Drupal field from a JSON Schema: its type is none of JSON's, or it has what only fields have.
+// isField distinguishes a Drupal field from a JSON Schema: its type is not one of JSON Schema, or it has members that only fields have.
 func (t Translator) isField(v jsondoc.Value) bool {
 	name := text(v, "type")
 	if v.Kind != jsondoc.Object || name == "" {

@@ -40,7 +40,7 @@ func (b *breaker) closed() bool {
 	return b.failures < breakAfter
 }
 
-// allow lets a request through, or says when to come again.
+// allow lets a request through, or returns when to retry.
 func (b *breaker) allow() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,7 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	}
 }
 
-// siteIsSilent says whether a site that cannot be reached or says nothing from one that responds badly.
+// siteIsSilent distinguishes a site that cannot be reached or does not respond from one that responds badly.
 func siteIsSilent(err error) bool {
 	if errors.Is(err, errTooLong) {
 		return false

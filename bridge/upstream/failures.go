@@ -42,8 +42,9 @@ var silences = []struct {
 	Failure
 	is func(silence) bool
 }{
-	{Failure{"a response for which max_buffered leaves no memory", fault.Overloaded, "Too many long results are on their way; the tool may have run."}, func(s silence) bool { return errors.Is(s.err, fair.ErrNoMemory) }},
+	{Failure{"a response for which max_buffered leaves no memory", fault.Overloaded, "Too many large results are held in memory; the tool may have run."}, func(s silence) bool { return errors.Is(s.err, fair.ErrNoMemory) }},
 	{Failure{"a response longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
+	{Failure{"no response within request_timeout", fault.UpstreamTimeout, "The request took longer than the bridge allows."}, func(s silence) bool { return errors.Is(context.Cause(s.caller), context.DeadlineExceeded) }},
 	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had responded."}, func(s silence) bool { return s.caller.Err() != nil }},
 	{Failure{"no response within upstream_timeout", fault.UpstreamTimeout, "The site did not respond in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
 	{Failure{"the bridge has no descriptors or ports left to connect with", fault.Overloaded, exhaustedHere}, func(s silence) bool { return exhausted(s.err) }},
@@ -60,7 +61,7 @@ func Failures() []Failure {
 		list = append(list, s.Failure)
 	}
 	return append(list,
-		Failure{"no connection several times in a row: nobody asks it for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
+		Failure{"no connection several times in a row: the site is not called for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
 		Failure{"the caller has its share of max_in_flight, and of max_waiting", fault.Overloaded, crowded},
 		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's response", fault.UpstreamError, unusable})
 }
@@ -68,8 +69,8 @@ func Failures() []Failure {
 const (
 	unusable      = "The site gave no usable response."
 	unreachable   = "The site cannot be reached."
-	exhaustedHere = "The bridge has no connection to spare; come again soon."
-	crowded       = "Too many calls wait for the site; come again soon."
+	exhaustedHere = "The bridge has no free connection; retry in 1 s."
+	crowded       = "Too many calls wait for the site; retry in 1 s."
 )
 
 // explain says why there is no response.

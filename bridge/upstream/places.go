@@ -20,15 +20,12 @@ func (c *Client) enter(ctx context.Context, who fair.Key) error {
 		e.RetryAfter = time.Second
 		return e
 	}
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		e := fault.New(fault.Overloaded, crowded).Because(err)
+		e.RetryAfter = time.Second
+		return e
+	}
 	return fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(err)
 }
 
 func (c *Client) leave(who fair.Key) { c.gate.Leave(who) }
-
-// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
-func (c Caller) Holder() fair.Key {
-	if c.Anonymous() {
-		return fair.Network(c.Address)
-	}
-	return c.Owner()
-}

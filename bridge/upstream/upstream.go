@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
@@ -68,7 +69,7 @@ func NewTransport(tlsConfig *tls.Config) *http.Transport {
 	}
 }
 
-// New makes a client of the site. An error says that the site's address is none.
+// New makes a client of the site. The error is for an address that is not valid.
 func New(o Options) (*Client, error) {
 	rpc, err := http.NewRequest(http.MethodPost, join(o.Site, "/jsonrpc"), nil)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *Client) Close() {
 	}
 }
 
-// Ready says whether the site is thought to be up.
+// Ready reports whether the site is thought to be up.
 func (c *Client) Ready() bool { return c.breaker.closed() }
 
 // Document is what the site gave for a GET.
@@ -100,7 +101,7 @@ type Document struct {
 
 // Get reads a JSON document from the site as the caller. etag, where not empty, asks for news only.
 // Faults: AuthRequired, AccessDenied, and those of a site that is not well.
-func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) (Document, error) {
+func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag string) (Document, error) {
 	target := join(c.o.Site, path)
 	if query != "" {
 		target += "?" + query
@@ -126,7 +127,7 @@ func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) 
 
 // Call runs a method as the caller and gives the bytes of its result. params is a JSON object or array.
 // A JSON-RPC error comes back as *RPCError, all else as a fault.
-func (c *Client) Call(ctx context.Context, who Caller, method string, params []byte) ([]byte, error) {
+func (c *Client) Call(ctx context.Context, who caller.Caller, method string, params []byte) ([]byte, error) {
 	id := strconv.FormatInt(c.lastID.Add(1), 10)
 	sent := encodeRequest(method, params, id)
 	res, err := c.do(ctx, who, "call", c.o.MaxAnswer, func(ctx context.Context) (*http.Request, error) {
@@ -179,7 +180,7 @@ type response struct {
 // do sends one request as the caller and reads the whole response, within the time, the size and the site's capacity. The
 // request is made when its turn has come, of the context that limits it.
 func (c *Client) do(
-	ctx context.Context, who Caller, purpose string, longest int64, request func(context.Context) (*http.Request, error),
+	ctx context.Context, who caller.Caller, purpose string, longest int64, request func(context.Context) (*http.Request, error),
 ) (res response, err error) {
 	start := time.Now()
 	if c.o.Observe != nil {
@@ -200,7 +201,7 @@ func (c *Client) do(
 		return response{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
 	}
 	req.Header["Accept"] = jsonType
-	who.sign(req.Header)
+	who.Sign(req.Header)
 	res, err = c.roundTrip(req, longest)
 	c.breaker.report(start, err, ctx.Err() != nil)
 	if err != nil {

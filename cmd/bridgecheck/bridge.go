@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
@@ -164,7 +164,7 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return explain(cmd, b, o.Drupal)
 	}
 	if f.stdio {
-		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), upstream.Secret(os.Getenv("DRUPAL_PASSWORD")))
+		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), caller.Secret(os.Getenv("DRUPAL_PASSWORD")))
 	}
 	server, err := o.Server(b)
 	if err != nil {
@@ -174,6 +174,20 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return cannotListen("listen", addr, err)
+	}
+	if o.AdminListen != "" {
+		admin, err := net.Listen("tcp", o.AdminListen)
+		if err != nil {
+			return cannotListen("admin-listen", o.AdminListen, err)
+		}
+		stopAdmin, err := o.ServeAdmin(b, admin)
+		if err != nil {
+			return usageError(err)
+		}
+		defer stopAdmin() // after the bridge has drained
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "health, metrics and administration on http://%s\n", admin.Addr()); err != nil {
+			return err
+		}
 	}
 	stop := f.reloadOnHangup(cmd, b, o.Logger)
 	defer stop()
@@ -199,7 +213,7 @@ var addProcessor = sync.OnceFunc(func() {
 // explain prints what an account would be shown, method by method. A site without a tool for it is exit code 1.
 func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 	user := os.Getenv("DRUPAL_USER")
-	x, err := b.Explain(cmd.Context(), user, upstream.Secret(os.Getenv("DRUPAL_PASSWORD")))
+	x, err := b.Explain(cmd.Context(), user, caller.Secret(os.Getenv("DRUPAL_PASSWORD")))
 	who := cmp.Or(user, "an anonymous caller")
 	switch {
 	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):

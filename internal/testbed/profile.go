@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -120,7 +120,7 @@ func Profiles() []Profile {
 			Capabilities: append(slices.Clone(attribute), "replicas"),
 			Bridge: func(o *bridge.Options) {
 				enableEverything(o)
-				o.SessionKeys = []upstream.Secret{"a key of the testbed, no secret at all"}
+				o.SessionKeys = []caller.Secret{"a key of the testbed, no secret at all"}
 			},
 			Site:     acceptSessions,
 			Run:      func(o *engine.Options) { o.Bridge.Invalidate = invalidate() },

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // dialectTrap is a server that nobody may ask for a schema; %s in a schema stands for its address.
@@ -43,7 +43,7 @@ func TestDialectIsNeverFetched(t *testing.T) {
 		doc = strings.ReplaceAll(doc, "%s", trap)
 		if s, err := schema.Compile([]byte(doc)); err == nil {
 			for _, value := range []string{`{"a":{}}`, `{"a":{"x":[` + strings.Repeat("0,", 100_000) + `0]}}`} { // by a library, and by its plan
-				if _, err := (*schema.Checks)(nil).Validate(t.Context(), fair.Key{}, s, []byte(value)); err != nil && !errors.Is(err, schema.ErrTooMuch) {
+				if _, err := (*schema.Validator)(nil).Validate(t.Context(), fair.Key{}, s, []byte(value)); err != nil && !errors.Is(err, schema.ErrTooMuch) {
 					t.Errorf("%s: %v", doc, err)
 				}
 			}
@@ -92,7 +92,7 @@ func TestDialectOfOneParameterCostsNothing(t *testing.T) {
 					io.WriteString(w, `{"data":[`+method+`],"meta":{"mcp":{"discovery":true}}}`) //nolint:errcheck // the bridge complains
 				}))
 				defer site.Close()
-				base := identityBridge(t, site.URL, func(o *bridge.Options) { o.AdminTokens = []upstream.Secret{"operator"} })
+				base := identityBridge(t, site.URL, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 				if r := identitySend(t, "GET", base+"/mcp/tools/list", ""); !strings.Contains(r.body, "content.odd") {
 					t.Errorf("the tool is gone: %s\n%s", r.body, identitySend(t, "GET", base+"/mcp/admin/diagnostics", "", "Authorization", "Bearer operator").body)
 				}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // identitySpellings are ways to write the same credentials of one account, and things beside them that change nothing.
@@ -38,7 +38,7 @@ func identitySpellings() [][]string {
 func TestIdentitySpellingsShareWhatIsRemembered(t *testing.T) {
 	site := newIdentitySite(t)
 	base := identityBridge(t, site.URL, func(o *bridge.Options) {
-		o.Credentials = []upstream.Scheme{upstream.Basic, upstream.Bearer, upstream.Cookie}
+		o.Credentials = []caller.Scheme{caller.Basic, caller.Bearer, caller.Cookie}
 	})
 	for _, headers := range identitySpellings() {
 		if r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...); r.status != 200 {
@@ -70,7 +70,7 @@ func TestIdentitySpellingsShareARate(t *testing.T) {
 func TestIdentityJunkDoesNotReachTheSite(t *testing.T) {
 	site := newIdentitySite(t)
 	base := identityBridge(t, site.URL, func(o *bridge.Options) {
-		o.Credentials = []upstream.Scheme{upstream.Basic, upstream.Bearer, upstream.Cookie}
+		o.Credentials = []caller.Scheme{caller.Basic, caller.Bearer, caller.Cookie}
 	})
 	encoded := strings.TrimPrefix(identityBasic("user1", "user1-pass"), "Basic ")
 	var junk [][]string

@@ -15,11 +15,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // originRequests are requests to all of the bridge's interfaces that do something for the caller.
@@ -39,7 +40,7 @@ func TestOriginOfOtherPages(t *testing.T) {
 	site := newIdentitySite(t)
 	setup := func(hosts []string) string {
 		return identityBridge(t, site.URL, func(o *bridge.Options) {
-			o.AllowedHosts, o.AdminTokens = hosts, []upstream.Secret{"operator"}
+			o.AllowedHosts, o.AdminTokens = hosts, []caller.Secret{"operator"}
 		})
 	}
 	base := setup(nil)
@@ -147,6 +148,20 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 		if got := serial(); got != 2 {
 			t.Fatalf("with a broken key: serial %d", got)
 		}
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(key, 0o600); err != nil { // nobody writes to it: who opens it as a file waits
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if got := serial(); got != 2 {
+			t.Fatalf("with a FIFO as key: serial %d", got)
+		}
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
 	}
 	originPair(t, cert, key, 3)
 	if !becomes(3) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 )
 
 // Drupal's own limits, below which the bridge must keep what the site sees of it (user.flood).
@@ -171,17 +171,17 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 // as well, and then the right guess gets the same response as a wrong one.
 func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 	service := func(o *bridge.Options) {
-		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "user1", "user1-pass", []upstream.Secret{"token-in-use", "token-unused"}
+		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "user1", "user1-pass", []caller.Secret{"token-in-use", "token-unused"}
 	}
-	operator := func(o *bridge.Options) { o.AdminTokens = []upstream.Secret{"token-in-use", "token-unused"} }
+	operator := func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"token-in-use", "token-unused"} }
 	for name, c := range map[string]struct {
 		fronts []string
 		change []func(*bridge.Options)
 	}{
 		"service":                 {[]string{"list", "describe", "invoke", "mcp"}, []func(*bridge.Options){service}},
 		"operator":                {[]string{"admin"}, []func(*bridge.Options){operator}},
-		"operator, Basic only":    {[]string{"admin"}, []func(*bridge.Options){operator, func(o *bridge.Options) { o.Credentials = []upstream.Scheme{upstream.Basic} }}},
-		"operator beside service": {[]string{"admin"}, []func(*bridge.Options){service, operator, func(o *bridge.Options) { o.ServiceTokens = []upstream.Secret{"other"} }}},
+		"operator, Basic only":    {[]string{"admin"}, []func(*bridge.Options){operator, func(o *bridge.Options) { o.Credentials = []caller.Scheme{caller.Basic} }}},
+		"operator beside service": {[]string{"admin"}, []func(*bridge.Options){service, operator, func(o *bridge.Options) { o.ServiceTokens = []caller.Secret{"other"} }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := newIdentitySite(t)

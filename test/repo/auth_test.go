@@ -3,15 +3,18 @@ package repo
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -59,9 +62,9 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	server := httptest.NewServer(mock)
 	defer server.Close()
-	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
+	agent := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
 		Behind: check.Behind{Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}}
-	credentials, _ := caller.CredentialsOf(check.Agent)
+	credentials, _ := agent.CredentialsOf(check.Agent)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +76,41 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	response.Body.Close()
 	entry := mock.Journal().Entries(0)[0]
+	t.Run("bridge", func(t *testing.T) {
+		b, err := bridge.New(bridge.Options{Drupal: server.URL, Credentials: []caller.Scheme{caller.Scheme(kind)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		before := len(mock.Journal().Entries(0))
+		sent := httptest.NewRequest(http.MethodGet, "/mcp/tools/list", nil)
+		credentials.Apply(sent.Header)
+		got := httptest.NewRecorder()
+		b.ServeHTTP(got, sent)
+		arrived := mock.Journal().Entries(0)[before:]
+		if got.Code != http.StatusOK || len(arrived) == 0 || arrived[0].User != string(check.Agent) || arrived[0].Scheme != kind {
+			t.Errorf("the agent's request by %s gets %d and reaches the site as %+v: read and forward it in Callers.passThrough in bridge/caller/caller.go",
+				kind, got.Code, arrived)
+		}
+	})
+	t.Run("proxy", func(t *testing.T) {
+		base, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recording, err := proxy.New(base, proxy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := httptest.NewRequest(http.MethodGet, "/jsonrpc/methods", nil)
+		credentials.Apply(sent.Header)
+		got := httptest.NewRecorder()
+		recording.ServeHTTP(got, sent)
+		recorded := recording.Journal().Entries(0)
+		if got.Code != http.StatusOK || len(recorded) != 1 || recorded[0].Scheme != kind {
+			t.Errorf("the agent's request by %s gets %d and recorded as %+v: read it in mockdrupal/credentials", kind, got.Code, recorded)
+		}
+	})
 	if response.StatusCode != http.StatusOK || entry.User != string(check.Agent) || entry.Scheme != kind {
 		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
 			kind, entry.User, entry.Scheme, response.StatusCode)

@@ -250,7 +250,7 @@ func violationsOf(s any, document []byte) []schema.Violation {
 	if err != nil {
 		return nil
 	}
-	var unlimited *schema.Checks
+	var unlimited *schema.Validator
 	violations, err := unlimited.Validate(context.Background(), fair.Key{}, compiled, document) // no limits, nothing to wait for
 	if err != nil {
 		return nil

@@ -1,6 +1,4 @@
-// Package audit writes who ran which tool, when and with what outcome, as JSON lines. It never writes arguments, results or
-// credentials.
-package audit
+package observe
 
 import (
 	"encoding/json"
@@ -11,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// Log is an audit log. The nil Log writes nothing. It is safe for use by many at once.
-type Log struct {
+// Audit is a log of who ran which tool, when and with what outcome, as JSON lines. It never holds arguments, results or
+// credentials. The nil Audit writes nothing. It is safe for use by many at once.
+type Audit struct {
 	now    func() time.Time
 	failed *slog.Logger // receives that a line could not be written
 
@@ -37,8 +36,8 @@ type line struct {
 	Millis    float64   `json:"ms"`
 }
 
-// Open opens a file to append to, or gives nil for "". now is the clock of the lines.
-func Open(path string, now func() time.Time, failed *slog.Logger) (*Log, error) {
+// OpenAudit opens a file to append to, or gives nil for "". now is the clock of the lines.
+func OpenAudit(path string, now func() time.Time, failed *slog.Logger) (*Audit, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -46,11 +45,11 @@ func Open(path string, now func() time.Time, failed *slog.Logger) (*Log, error) 
 	if err != nil {
 		return nil, fmt.Errorf("audit_log: %w", err)
 	}
-	return &Log{now: now, failed: failed, out: file}, nil
+	return &Audit{now: now, failed: failed, out: file}, nil
 }
 
 // Close closes the file.
-func (l *Log) Close() {
+func (l *Audit) Close() {
 	if l == nil {
 		return
 	}
@@ -60,7 +59,7 @@ func (l *Log) Close() {
 }
 
 // Record writes a call that ended: err is nil for a call that succeeded.
-func (l *Log) Record(who upstream.Caller, tool string, took time.Duration, err error) {
+func (l *Audit) Record(who caller.Caller, tool string, took time.Duration, err error) {
 	if l == nil {
 		return
 	}

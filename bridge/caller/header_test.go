@@ -1,10 +1,9 @@
-package upstream
+package caller
 
 import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 )
 
 // Whatever a caller sends, one language comes of it, and one that there is.
@@ -41,17 +40,6 @@ func FuzzForwardedFor(f *testing.F) {
 		}
 		if got.Zone() != "" || got.Is4In6() || got.IsValid() != own.IsValid() {
 			t.Errorf("%q from %q gives %s", forwarded, remote, got)
-		}
-	})
-}
-
-func FuzzRetryAfter(f *testing.F) {
-	for _, s := range []string{"1", "-1", "3601", "9223372036854775807", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5", "+7"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, header string) {
-		if got := (response{header: http.Header{"Retry-After": {header}}}).retryAfter(); got < 0 || got > time.Hour {
-			t.Errorf("%q is %s", header, got)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package upstream
+package caller
 
 import (
 	"encoding/base64"

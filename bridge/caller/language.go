@@ -1,4 +1,4 @@
-package upstream
+package caller
 
 import (
 	"fmt"
@@ -94,7 +94,7 @@ func (ls Languages) lookup(tag string) string {
 	return ""
 }
 
-// general gives the language without its region, but for those that Drupal keeps apart; "" for what is no language.
+// general gives the language without its region, except for those that Drupal distinguishes; "" for anything else.
 func general(tag string) string {
 	switch base, rest, _ := strings.Cut(tag, "-"); {
 	case tag == "pt-br" || tag == "pt-pt" || tag == "zh-hans" || tag == "zh-hant":

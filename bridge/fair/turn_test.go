@@ -1,4 +1,4 @@
-package turn_test
+package fair_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
-	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // On a single processor, others run for every 16 KiB of a long document that is read, taken apart or checked.
@@ -28,16 +27,16 @@ func TestLongWorkLetsOthersRun(t *testing.T) {
 		work func() error
 		size int // of a turn, in bytes
 	}{
-		"numbers taken apart": {func() error { _, err := jsondoc.Split([]byte(`{"v":` + numbers + `}`)); return err }, turn.Bytes},
-		"a text taken apart":  {func() error { _, err := jsondoc.Split([]byte(text)); return err }, turn.Bytes},
+		"numbers taken apart": {func() error { _, err := jsondoc.Split([]byte(`{"v":` + numbers + `}`)); return err }, fair.TurnBytes},
+		"a text taken apart":  {func() error { _, err := jsondoc.Split([]byte(text)); return err }, fair.TurnBytes},
 		"a text read":         {func() error { _, err := body.All(strings.NewReader(text), -1, nil); return err }, 64 << 10},
 		"numbers checked": {func() error {
-			violations, err := schema.NewChecks(1, 1, nil).Validate(context.Background(), fair.Key{}, compiled, []byte(numbers))
+			violations, err := schema.NewValidator(fair.NewWork(1, 1), nil).Validate(context.Background(), fair.Key{}, compiled, []byte(numbers))
 			if len(violations) > 0 {
 				t.Errorf("violations: %v", violations)
 			}
 			return err
-		}, turn.Bytes},
+		}, fair.TurnBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var turns, done atomic.Int64
@@ -76,7 +75,7 @@ func TestOthersWaitForFewTurns(t *testing.T) {
 		wg.Go(func() {
 			for !done.Load() {
 				turns.Add(1)
-				turn.End()
+				fair.EndTurn()
 			}
 		})
 	}

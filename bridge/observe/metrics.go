@@ -1,6 +1,4 @@
-// Package metrics counts what the bridge does, for Prometheus. Labels are endpoints, codes and outcomes, all of a
-// fixed set: neither a caller nor a tool nor anything that a request brings is ever one.
-package metrics
+package observe
 
 import (
 	"net/http"
@@ -11,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are one bridge's figures, in a registry of their own.
+// Metrics are one bridge's figures for Prometheus, in a registry of their own. Labels are endpoints, codes and outcomes, all
+// of a fixed set: no caller, no tool and nothing that a request brings is a label.
 type Metrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
@@ -19,6 +18,7 @@ type Metrics struct {
 	lookups    *prometheus.CounterVec
 	violations *prometheus.CounterVec
 	steps      prometheus.Counter
+	refusals   *prometheus.CounterVec
 	shared     *prometheus.CounterVec
 }
 
@@ -30,8 +30,8 @@ type State struct {
 	SharedUp    func() bool // whether the store that replicas share is reached; nil: there is none
 }
 
-// New makes the figures.
-func New(s State) *Metrics {
+// NewMetrics makes the figures.
+func NewMetrics(s State) *Metrics {
 	// From a cached list to a slow method: 0.25 ms to 16 s.
 	buckets := prometheus.ExponentialBuckets(0.00025, 4, 9)
 	m := &Metrics{
@@ -52,7 +52,13 @@ func New(s State) *Metrics {
 	m.steps = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results.",
 	})
-	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations, m.steps,
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bridge_refusals_total", Help: "Requests refused, by kind: those of the log's lines `refused`, of which not all are logged.",
+	}, []string{"kind"})
+	for _, kind := range RefusalKinds {
+		m.refusals.WithLabelValues(kind.Name)
+	}
+	m.registry.MustRegister(m.refusals, m.requests, m.upstream, m.lookups, m.violations, m.steps,
 		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp)),
 		gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) }),
 		gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) }))
@@ -99,6 +105,9 @@ func (m *Metrics) Lookup(outcome string) { m.lookups.WithLabelValues(outcome).In
 
 // Violation counts arguments or a result that broke a schema.
 func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).Inc() }
+
+// Refused counts a refused request.
+func (m *Metrics) Refused(kind string) { m.refusals.WithLabelValues(kind).Inc() }
 
 // Steps counts the work of checking a value.
 func (m *Metrics) Steps(n int) { m.steps.Add(float64(n)) }

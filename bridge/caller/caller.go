@@ -1,4 +1,7 @@
-package upstream
+// Package caller identifies who calls: by which credential, from which address, in which language, as which account. It
+// decides nothing about tools and sends nothing. Its invariant: a credential leaves it only on a request to the site, by
+// Caller.Sign; everything else sees a digest.
+package caller
 
 import (
 	"context"
@@ -12,12 +15,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
-// Identity says callers apart: two requests with the same identity carry the same credential in the same language.
+// Identity identifies a caller: two requests with the same identity carry the same credential in the same language.
 // It is a digest, so that no cache key, log line or error can give a credential away.
 type Identity [sha256.Size]byte
 
@@ -111,8 +115,8 @@ var (
 	tracestate  = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, longestTrace))
 )
 
-// Within is the trace with the traceparent and tracestate that the message itself names. A traceparent that is none changes
-// nothing: it is no reason to refuse the message.
+// Within is the trace with the traceparent and tracestate that the message itself names. A malformed traceparent is
+// ignored: it is no reason to refuse the message.
 func (t Trace) Within(parent, state string) Trace {
 	if !traceparent.MatchString(parent) {
 		return t
@@ -133,8 +137,8 @@ func (c Caller) LogValue() slog.Value { return slog.StringValue(c.Identity.Strin
 // String shows the identity's digest and nothing else.
 func (c Caller) String() string { return c.Identity.String() }
 
-// sign puts the caller's own credential, language and trace on a request to the site.
-func (c Caller) sign(h http.Header) {
+// Sign puts the caller's own credential, language and trace on a request to the site.
+func (c Caller) Sign(h http.Header) {
 	for _, cred := range c.credentials {
 		h.Set(cred.name, cred.value)
 	}
@@ -167,11 +171,12 @@ type Callers struct {
 	Schemes   []Scheme
 	Service   *ServiceAccount   // nil: the caller's own credentials go on
 	Verify    Verify            // nil: the site alone checks tokens
+	Asks      bool              // Verify asks the authorization server about each token
 	Exchange  Exchange          // gives a token for the site in place of a verified one; nil: verified tokens go on
 	Languages Languages         // of the site; nil: all that there are
 	Proxies   Proxies           // whose X-Forwarded-For is believed
 	Forward   bool              // the site is sent the client's address in X-Forwarded-For
-	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares; nil: any number
+	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares or asks about; nil: any number
 }
 
 // Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
@@ -208,7 +213,7 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 func (cs Callers) verified(r *http.Request, c *Caller) error {
 	token := BearerToken(r.Header)
 	var err error
-	if c.Grant, err = cs.Verify(r.Context(), token); err != nil {
+	if c.Grant, err = cs.verify(r, token, c.Address); err != nil {
 		return err
 	}
 	onward := token
@@ -220,6 +225,29 @@ func (cs Callers) verified(r *http.Request, c *Caller) error {
 	c.user = c.Grant.Subject
 	c.credentials = []credential{{"Authorization", "Bearer " + onward, "bearer\x00" + token}}
 	return nil
+}
+
+// verify checks a token. Where the authorization server is asked about it, wrong ones are counted by address: a flood of random
+// tokens must not become a flood of questions. A token that was good before has only ended, and is no guess.
+func (cs Callers) verify(r *http.Request, token string, from netip.Addr) (Grant, error) {
+	if !cs.Asks || cs.Attempts == nil || token == "" {
+		return cs.Verify(r.Context(), token)
+	}
+	attempt := throttle.Attempt{Credential: sha256.Sum256([]byte("a token to ask about\x00" + token)), Address: from}
+	trial, err := cs.Attempts.Try(r.Context(), attempt)
+	if err != nil {
+		return Grant{}, err
+	}
+	grant, err := cs.Verify(r.Context(), token)
+	switch {
+	case err == nil:
+		trial.Accepted()
+	case fault.Is(err, fault.AuthRequired) && !trial.WasGood():
+		trial.Refused(fault.From(err))
+	default:
+		trial.Abandoned()
+	}
+	return grant, err
 }
 
 // passThrough takes the caller's own credential. One in Authorization decides, as at the site: a cookie beside it would
@@ -299,8 +327,8 @@ func traceOf(h http.Header) Trace {
 	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
-// digest folds what says callers apart into one key: credentials, as what they use those, and a language. The zero
-// byte, which no header holds, keeps two different lists from running together.
+// digest folds what identifies a caller into one key: the credentials, how the caller uses them, and a language. The zero
+// byte, which no header holds, separates them, so that two different lists never give the same bytes.
 func (c Caller) digest(language string) Identity {
 	b := make([]byte, 0, 256)
 	b = append(append(append(append(b, c.as...), 0), language...), 0)
@@ -311,4 +339,12 @@ func (c Caller) digest(language string) Identity {
 		b = append(append(b, cred.key...), 0)
 	}
 	return sha256.Sum256(b)
+}
+
+// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
+func (c Caller) Holder() fair.Key {
+	if c.Anonymous() {
+		return fair.Network(c.Address)
+	}
+	return c.Owner()
 }

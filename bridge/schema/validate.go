@@ -11,65 +11,42 @@ import (
 )
 
 const (
-	// gatedDocument waits for a place among the checks under way. In bytes.
-	gatedDocument = 16 << 10
 	// A library gets a document of at most so many values and names, after so many steps with so many violations.
 	libraryNodes, librarySteps, libraryNoise = 2_000, 10_000, 200
 	// repairNodes is how large a document may be in which [] is taken for {}.
 	repairNodes = 50_000
 )
 
-// Checks bounds what all checks of documents together may take. A nil Checks bounds each by itself only.
-type Checks struct {
-	gate    *fair.Gate
+// Validator checks documents against schemas, within what all checks together may take. A nil Validator bounds each check
+// by itself only.
+type Validator struct {
+	work    *fair.Work
 	observe func(steps int)
 	indexes sync.Pool // of long documents, for the next: an index may take six times its document
 }
 
-// NewChecks lets so many long documents be checked at one time and so many wait; observe receives the steps of every
-// document, and may be nil.
-func NewChecks(atOnce, waiting int, observe func(steps int)) *Checks {
-	return &Checks{gate: fair.NewGate(atOnce, waiting), observe: observe}
+// NewValidator makes a validator whose long checks share the places of work; observe receives the steps of every document,
+// and may be nil.
+func NewValidator(work *fair.Work, observe func(steps int)) *Validator {
+	return &Validator{work: work, observe: observe}
 }
 
 // Validate checks a document, which must be JSON, for a caller; no violations means that it is valid. Errors: ErrTooMuch,
 // fair.ErrFull, and what ended ctx.
-func (c *Checks) Validate(ctx context.Context, who fair.Key, s *Schema, doc []byte) ([]Violation, error) {
+func (c *Validator) Validate(ctx context.Context, who fair.Key, s *Schema, doc []byte) ([]Violation, error) {
 	return c.validate(ctx, who, s, doc, nil, false)
 }
 
 // ValidateArguments is Validate for an object of which members that are null and not required count as not there, as
 // Drupal takes them.
-func (c *Checks) ValidateArguments(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string) ([]Violation, error) {
+func (c *Validator) ValidateArguments(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string) ([]Violation, error) {
 	return c.validate(ctx, who, s, doc, required, true)
 }
 
-// Enter waits for a place to work on a document of so many bytes; leave gives it back. A document that is not long needs
-// none. Errors: fair.ErrFull, and what ended ctx.
-func (c *Checks) Enter(ctx context.Context, who fair.Key, bytes int) (leave func(), err error) {
-	if bytes <= gatedDocument {
-		return noPlace, nil
-	}
-	return c.enter(ctx, who)
-}
-
-func (c *Checks) enter(ctx context.Context, who fair.Key) (leave func(), err error) {
-	if c == nil {
-		return noPlace, nil
-	}
-	if err := c.gate.Enter(ctx, who); err != nil {
-		return nil, err
-	}
-	return func() { c.gate.Leave(who) }, nil
-}
-
-// noPlace gives back the place of work that needs none.
-func noPlace() {}
-
 // index gives an index that is not in use; release ends its use.
-func (c *Checks) index(doc []byte) (ix *index, release func()) {
-	if c == nil || len(doc) <= gatedDocument {
-		return &index{}, noPlace
+func (c *Validator) index(doc []byte) (ix *index, release func()) {
+	if c == nil || len(doc) <= fair.Long {
+		return &index{}, func() {}
 	}
 	if ix, _ = c.indexes.Get().(*index); ix == nil {
 		ix = &index{}
@@ -80,9 +57,13 @@ func (c *Checks) index(doc []byte) (ix *index, release func()) {
 	}
 }
 
-func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
-	if s.heavy || len(doc) > gatedDocument {
-		leave, err := c.enter(ctx, who)
+func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
+	if c != nil {
+		size := len(doc)
+		if s.heavy {
+			size = max(size, fair.Long+1)
+		}
+		leave, err := c.work.Enter(ctx, who, size)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +139,7 @@ next:
 // Conform checks a document and, where it fails, once more with {} for each [] that stands where the schema wants an
 // object: PHP writes both the same way. It gives the document that conforms, which is doc itself where that does.
 // Errors are those of Validate.
-func (c *Checks) Conform(ctx context.Context, who fair.Key, s *Schema, doc json.RawMessage) (json.RawMessage, []Violation, error) {
+func (c *Validator) Conform(ctx context.Context, who fair.Key, s *Schema, doc json.RawMessage) (json.RawMessage, []Violation, error) {
 	violations, err := c.Validate(ctx, who, s, doc)
 	if err != nil || len(violations) == 0 || countNodes(doc) > repairNodes {
 		return doc, violations, err

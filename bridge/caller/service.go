@@ -1,4 +1,4 @@
-package upstream
+package caller
 
 import (
 	"crypto/sha256"
@@ -36,7 +36,7 @@ type ServiceAccount struct {
 	Tokens   []Secret // with which callers authenticate at the bridge and act as the account; without one of them nobody does
 }
 
-// exchange turns a front-end token into the account's own credential. The token is what says callers apart.
+// exchange turns a front-end token into the account's own credential. The token identifies the caller.
 func (cs Callers) exchange(r *http.Request, c *Caller) error {
 	refusal := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")
 	refusal.Challenge = []string{"Bearer"}

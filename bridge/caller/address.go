@@ -1,4 +1,4 @@
-package upstream
+package caller
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func ParseProxies(list []string) (Proxies, error) {
 const maxHops = 16
 
 // client is the address that a request comes from: its connection's or, behind proxies that are trusted, the nearest one
-// in X-Forwarded-For that is none of them. What stands before that anybody could have written.
+// in X-Forwarded-For that is not such a proxy. Anybody could have written what comes before that.
 func (p Proxies) client(r *http.Request) netip.Addr {
 	connected, _ := netip.ParseAddrPort(r.RemoteAddr)
 	addr := connected.Addr().Unmap().WithZone("")

@@ -1,4 +1,4 @@
-package filter
+package throttle
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// Shared counts calls over all replicas of a bridge. An error: this replica counts alone.
-type Shared interface {
+// SharedRates counts calls over all replicas of a bridge. An error: this replica counts alone.
+type SharedRates interface {
 	Take(bucket []byte, perSecond float64, burst int) (wait time.Duration, err error)
 }
 
-// Limits bounds how often one caller may call one tool.
-type Limits struct {
-	Shared Shared // nil: this replica counts alone
+// Rates bounds how often one caller may do one thing, such as call a tool.
+type Rates struct {
+	Shared SharedRates // nil: this replica counts alone
 
 	perSecond rate.Limit
 	burst     int
@@ -35,8 +35,8 @@ type bucketKey struct {
 // maxBuckets bounds the memory; the bucket that was used least goes first.
 const maxBuckets = 100_000
 
-// NewLimits allows each caller perSecond calls of each tool, and burst at once; nil when perSecond is not positive.
-func NewLimits(perSecond float64, burst int, now func() time.Time) (*Limits, error) {
+// NewRates allows each caller perSecond calls of each tool, and burst at once; nil when perSecond is not positive.
+func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error) {
 	if perSecond <= 0 {
 		return nil, nil
 	}
@@ -44,11 +44,11 @@ func NewLimits(perSecond float64, burst int, now func() time.Time) (*Limits, err
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
-	return &Limits{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}, nil
+	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}, nil
 }
 
-// Allow takes one call out of the caller's bucket, or gives a RateLimited fault that says when to come again.
-func (l *Limits) Allow(caller [32]byte, tool string) error {
+// Allow takes one call out of the caller's bucket, or gives a RateLimited fault with the time to wait.
+func (l *Rates) Allow(caller [32]byte, tool string) error {
 	wait, err := time.Duration(0), errAlone
 	if l.Shared != nil {
 		wait, err = l.Shared.Take(append(caller[:], tool...), float64(l.perSecond), l.burst)
@@ -59,15 +59,15 @@ func (l *Limits) Allow(caller [32]byte, tool string) error {
 	if wait == 0 {
 		return nil
 	}
-	e := fault.New(fault.RateLimited, "This caller has called %s too often; come again in %d s.", tool, seconds(wait))
+	e := fault.New(fault.RateLimited, "This caller has called %s too often; retry in %d s.", tool, seconds(wait))
 	e.RetryAfter = wait
 	return e
 }
 
 var errAlone = errors.New("nothing is shared")
 
-// take takes one call out of a bucket of this replica, or says when to come again.
-func (l *Limits) take(key bucketKey) time.Duration {
+// take takes one call out of a bucket of this replica, or returns the time to wait.
+func (l *Rates) take(key bucketKey) time.Duration {
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {
 		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))

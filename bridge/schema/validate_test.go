@@ -118,9 +118,9 @@ func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 			}
 			s.plan() //nolint:errcheck // made once for all documents
 			steps := 0
-			checks := NewChecks(1, 1, func(n int) { steps = n })
+			validator := NewValidator(fair.NewWork(1, 1), func(n int) { steps = n })
 			before := allocated()
-			found, err := checks.Validate(t.Context(), fair.Key{}, s, doc)
+			found, err := validator.Validate(t.Context(), fair.Key{}, s, doc)
 			took := allocated() - before
 			if err != nil && !errors.Is(err, ErrTooMuch) {
 				t.Errorf("error = %v", err)
@@ -133,7 +133,7 @@ func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if found, err := checks.Validate(gone, fair.Key{}, s, doc); steps > 2*stepsPerLook && err == nil && len(found) < maxViolations {
+			if found, err := validator.Validate(gone, fair.Key{}, s, doc); steps > 2*stepsPerLook && err == nil && len(found) < maxViolations {
 				t.Errorf("a caller who is gone is served: %d steps", steps)
 			}
 		})
@@ -158,7 +158,7 @@ func BenchmarkHostileDocuments(b *testing.B) {
 			b.ReportAllocs()
 			before := allocated()
 			for b.Loop() {
-				(*Checks)(nil).Validate(b.Context(), fair.Key{}, s, doc) //nolint:errcheck // its cost is asked
+				(*Validator)(nil).Validate(b.Context(), fair.Key{}, s, doc) //nolint:errcheck // its cost is asked
 			}
 			b.ReportMetric(float64(allocated()-before)/float64(b.N)/float64(len(doc)), "x-document")
 		})

@@ -1,0 +1,251 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+// Refused requests are logged without secrets, each address apart, and all counted.
+func TestRefusalsAreLoggedAndCounted(t *testing.T) {
+	s := newSite(t, echo)
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "" && password != user+"-pass" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		io.WriteString(w, `{"data":[`+echo+`],"meta":{"mcp":{"discovery":true}}}`)
+	}
+	log := &logged{}
+	front := start(t, s, func(o *bridge.Options) {
+		o.Logger, o.TrustedProxies, o.AllowedHosts = slog.New(slog.NewJSONHandler(log, nil)), []string{"127.0.0.1"}, []string{"127.0.0.1"}
+		o.RatePerSec, o.RateBurst, o.TotalFailures = 0.001, 1, 1000
+	})
+	from := func(address, user, password, path string, headers ...string) int {
+		r, err := http.NewRequest("GET", front.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Forwarded-For", address)
+		if user != "" {
+			r.SetBasicAuth(user, password)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+				r.Host = headers[i+1]
+			}
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	const list = "/mcp/tools/list"
+	if got := from("203.0.113.1", "agent", "agent-pass", list); got != 200 {
+		t.Fatalf("the positive control: %d", got)
+	}
+	if log.String() != "" {
+		t.Errorf("a success is logged: %s", log)
+	}
+	for i := range 6 {
+		from("203.0.113.2", "agent", fmt.Sprint("guess-canary-", i), list)
+	}
+	from("203.0.113.3", "s3cret-canary", "x", list)
+	from("203.0.113.4", "", "", list, "Host", "evil.example")
+	from("203.0.113.4", "", "", list, "Origin", "http://evil.example")
+	for range 2 {
+		call(t, front, "agent", "content.echo", "{}")
+	}
+	kinds := map[string]int{}
+	for line := range strings.Lines(log.String()) {
+		var l struct{ Kind, Client, User, Why, Level string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Kind == "" {
+			continue
+		}
+		kinds[l.Kind]++
+		want := map[string]string{"203.0.113.2": "agent", "203.0.113.4": ""}
+		if user, ok := want[l.Client]; ok && l.User != user || l.Level != "WARN" || l.Client == "" {
+			t.Errorf("line %s", line)
+		}
+		if l.Client == "203.0.113.3" && !strings.HasPrefix(l.User, "unknown:") {
+			t.Errorf("a name that is not known is in the log: %s", line)
+		}
+		if (l.Kind == "host" || l.Kind == "origin") && !strings.Contains(l.Why, "allowed_hosts") {
+			t.Errorf("the line does not name allowed_hosts: %s", line)
+		}
+	}
+	if kinds["credentials"] != 5 || kinds["throttled"] != 2 || kinds["host"] != 1 || kinds["origin"] != 1 || kinds["rate"] != 1 {
+		t.Errorf("lines by kind: %v\n%s", kinds, log)
+	}
+	if strings.Contains(log.String(), "canary") {
+		t.Errorf("a secret is in the log:\n%s", log)
+	}
+	lines := strings.Count(log.String(), "\n")
+	for range 100 {
+		from("203.0.113.5", "", "", list, "Origin", "http://evil.example")
+	}
+	from("203.0.113.6", "", "", list, "Origin", "http://evil.example")
+	if more := strings.Count(log.String(), "\n") - lines; more > 25 || !strings.Contains(log.String(), `"client":"203.0.113.6"`) {
+		t.Errorf("a flood of 100 from one address is %d lines, or hides another address:\n%s", more, log)
+	}
+	metrics := send(t, front, "", "GET", "/metrics", "").Body
+	for _, has := range []string{`{kind="credentials"} 5`, `{kind="throttled"} 2`, `{kind="rate"} 1`, `{kind="host"} 1`, `{kind="origin"} 102`, `{kind="access"} 0`} {
+		if !strings.Contains(metrics, "bridge_refusals_total"+has+"\n") {
+			t.Errorf("the metrics lack %s", has)
+		}
+	}
+}
+
+// An address that could be read as another, or as two, replaces no site.
+func TestABadAddressReplacesNoSite(t *testing.T) {
+	s := newSite(t, echo)
+	b, err := bridge.New(bridge.Options{Drupal: s.URL, PageSize: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	front := serve(t, b)
+	for _, bad := range []string{
+		"http://evil/ x", " http://evil", "http://evil\t", "http://evil/\nx", "http://evil,http://other", "http://evil;x/", "http://evil/<x>", `http://evil\x`,
+		"http://a@evil/", "http://evil?x", "http://evil/?", "http://evil/#", "http://", "evil", "//evil", "ftp://evil", "http:evil", "http://evil:0", "http://evil:99999", "http://evil:",
+		"http://evil..example/", "http://-/", "http://evil/\x7f", "http://evil/\xff",
+	} {
+		if err := b.Reload(bridge.Options{Drupal: bad}); err == nil || !strings.Contains(err.Error(), "drupal") {
+			t.Errorf("%q: %v", bad, err)
+		}
+		if got := send(t, front, "agent", "GET", "/mcp/tools/list", ""); got.Status != 200 {
+			t.Fatalf("after %q: %d %s", bad, got.Status, got.Body)
+		}
+	}
+	for _, good := range []string{"https://example.com", "http://[::1]:8080/", "https://münchen.example/drupal/web", "http://my_host:80", "http://10.0.0.1/a%20b"} {
+		if err := (bridge.Options{Drupal: good}).Check(); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+// A long error text of the site does not reach the caller, nor the log.
+func TestALongErrorOfTheSiteIsCut(t *testing.T) {
+	long := strings.Repeat("x", 7<<20)
+	for name, failure := range map[string]string{
+		"a message":          `{"code":-32000,"message":"` + long + `"}`,
+		"data":               `{"code":-32000,"message":"m","data":"` + long + `"}`,
+		"an object of data":  `{"code":-32000,"message":"m","data":{"a":"` + long + `"}}`,
+		"refused parameters": `{"code":-32602,"message":"m","data":"` + long + `"}`,
+		"a parameter's name": `{"code":-32602,"message":"m","data":"Missing required parameter: ` + long + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, log := newSite(t, echo), &logged{}
+			s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, c.ID, failure)
+			}
+			front := start(t, s, func(o *bridge.Options) {
+				o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			})
+			got := call(t, front, "agent", "content.echo", "{}")
+			if got.Status < 400 || len(got.Body) > 16<<10 || !json.Valid([]byte(got.Body)) || len(log.String()) > 64<<10 {
+				t.Errorf("%d with %d bytes, and %d of log", got.Status, len(got.Body), len(log.String()))
+			}
+		})
+	}
+}
+
+// Files with secrets or settings that others may read or change are named with the command that fixes it.
+func TestExposedFilesAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	secret, config := filepath.Join(dir, "it's secret"), filepath.Join(dir, "bridge.yaml")
+	for path, text := range map[string]string{secret: "p", config: "drupal: http://site.example\nservice_user: u\nservice_password_file: \"it's secret\"\nvisibility: broad\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := func(mode os.FileMode, path string) string {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		o, err := bridge.LoadConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := &logged{}
+		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
+		b, err := bridge.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if err := b.Reload(o); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	for _, c := range []struct {
+		mode os.FileMode
+		path string
+		says string
+	}{
+		{0o600, secret, ""}, {0o440, secret, ""}, {0o400, config, ""},
+		{0o644, secret, "may be read"}, {0o602, secret, "may be changed"}, {0o620, secret, "may be changed"}, {0o644, config, "may be read"}, {0o666, config, "may be changed"},
+	} {
+		log := said(c.mode, c.path)
+		command := "chmod o-rwx,g-w " + c.path
+		if c.path == secret {
+			command = `chmod o-rwx,g-w '` + dir + `/it'\\''s secret'`
+		}
+		if c.says == "" && log != "" || c.says != "" && (strings.Count(log, c.says) != 2 || strings.Count(log, command) != 2) {
+			t.Errorf("%s with %o: %s\nwant %q and %s, at the start and at the reload", c.path, c.mode, log, c.says, command)
+		}
+	}
+}
+
+// Credentials in the clear beyond this machine are warned of, with the address as it is.
+func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
+	s := newSite(t, echo)
+	for _, c := range []struct {
+		listen string
+		plain  bool
+		warns  bool
+	}{{"127.0.0.1:0", false, false}, {"0.0.0.0:0", false, true}, {"0.0.0.0:0", true, false}} {
+		log := &logged{}
+		o := bridge.Options{Drupal: s.URL, PlainHTTP: c.plain, Logger: slog.New(slog.NewTextHandler(log, nil))}
+		b, err := bridge.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := o.Server(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp4", c.listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		if err := bridge.Serve(ctx, server, l); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		b.Close()
+		if got := strings.Contains(log.String(), "PLAIN HTTP") && strings.Contains(log.String(), "listen="+l.Addr().String()) && strings.Contains(log.String(), "plain_http"); got != c.warns {
+			t.Errorf("%s, plain_http %v: %s", c.listen, c.plain, log)
+		}
+	}
+}

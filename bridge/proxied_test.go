@@ -1,0 +1,267 @@
+package bridge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+// logged is a log that tests read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// exchangeRaw sends bytes on a connection of its own and gives the responses until the server closes it.
+func exchangeRaw(t *testing.T, address, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	go io.WriteString(c, request)
+	got, _ := io.ReadAll(c)
+	return string(got)
+}
+
+// Between SIGTERM and the end of drain_pause readiness fails, while requests are served and connections given up.
+func TestTheBridgeDrains(t *testing.T) {
+	s := newSite(t, echo)
+	address, stop := served(t, bridge.Options{Drupal: s.URL, DrainPause: 1500 * time.Millisecond})
+	status := func(method, path string) (int, bool) {
+		r, err := http.NewRequest(method, "http://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, false
+		}
+		res.Body.Close()
+		return res.StatusCode, res.Close
+	}
+	for _, path := range []string{"/", "/readyz", "/healthz"} {
+		if got, closes := status("OPTIONS", path); got != 200 || closes {
+			t.Errorf("before: %s gives %d, closes: %v", path, got, closes)
+		}
+	}
+	began, ended := time.Now(), make(chan error, 1)
+	go func() { ended <- stop() }()
+	eventually(t, "the bridge is still ready", func() bool { got, _ := status("GET", "/readyz"); return got == 503 })
+	for path, want := range map[string]int{"/": 503, "/readyz": 503, "/healthz": 200, "/mcp/tools/list": 200} {
+		if got, closes := status("GET", path); got != want || !closes {
+			t.Errorf("while it drains: %s gives %d, want %d; closes the connection: %v", path, got, want, closes)
+		}
+	}
+	if err := <-ended; err != nil || time.Since(began) < 1500*time.Millisecond {
+		t.Errorf("ended after %s: %v", time.Since(began), err)
+	}
+	if got, _ := status("GET", "/healthz"); got != 0 {
+		t.Errorf("after the end: %d", got)
+	}
+}
+
+// What proxies and monitors ask by default gets a success, under any host name and without credentials.
+func TestUsualHealthChecks(t *testing.T) {
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, AllowedHosts: []string{"bridge.example"}})
+	for _, head := range []string{
+		"OPTIONS / HTTP/1.0\r\n", "OPTIONS * HTTP/1.0\r\n", "HEAD / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nHost: 10.0.0.7\r\nConnection: close\r\n",
+		"GET /health HTTP/1.0\r\n", "GET /ping HTTP/1.0\r\n", "GET /livez HTTP/1.0\r\n", "HEAD /ready HTTP/1.0\r\n", "OPTIONS /readyz HTTP/1.0\r\n",
+	} {
+		if got := exchangeRaw(t, address, head+"\r\n"); !strings.Contains(got, " 200 OK\r\n") {
+			t.Errorf("%q gets %q", head, got)
+		}
+	}
+	if got := exchangeRaw(t, address, "GET /other HTTP/1.0\r\nHost: 10.0.0.7\r\n\r\n"); !strings.Contains(got, " 403 ") || !strings.Contains(got, "allowed_hosts") {
+		t.Errorf("another path under another name gets %q, want 403 that names allowed_hosts", got)
+	}
+}
+
+// A client that sends all of a body that is refused reads the refusal, though the body is larger than what sockets hold.
+func TestARefusedBodyIsDrained(t *testing.T) {
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL})
+	const size = 32 << 20
+	for name, c := range map[string]struct{ path, header, want string }{
+		"too large":         {"/mcp/tools/invoke", "Content-Length: %d", " 413 "},
+		"too large, by MCP": {"/mcp", "Accept: application/json\r\nContent-Length: %d", " 413 "},
+		"no such path":      {"/other", "Content-Length: %d", " 404 "},
+		"another site":      {"/mcp/tools/invoke", "Origin: http://evil.example\r\nContent-Length: %d", " 403 "},
+		"no credentials":    {"/mcp/admin/invalidate", "Content-Length: %d", " 401 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+c.header+"\r\n\r\n", c.path, size)
+			if n, err := io.Copy(conn, io.LimitReader(blanks{}, size)); err != nil { // as Apache does, before it reads
+				t.Errorf("the connection was reset after %d bytes: %v", n, err)
+			}
+			line, err := bufio.NewReader(conn).ReadString('\n')
+			if !strings.Contains(line, c.want) {
+				t.Errorf("got %q, %v, want%s", line, err, c.want)
+			}
+		})
+	}
+}
+
+// blanks is an endless body.
+type blanks struct{}
+
+func (blanks) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// A connection on which two lengths of a body were given is not used again.
+func TestTwoLengthsOfABodyCloseTheConnection(t *testing.T) {
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL})
+	const second = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+	post := func(headers string) string {
+		return exchangeRaw(t, address, "POST /mcp/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+headers+"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"+second)
+	}
+	if got := post("Content-Length: 12"); strings.Count(got, "HTTP/1.1 ") != 2 {
+		t.Errorf("one length: %q", got)
+	}
+	for _, headers := range []string{"Content-Length: 12\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\ncontent-length: 5"} {
+		if got := post(headers); strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close\r\n") {
+			t.Errorf("%q: %q", headers, got)
+		}
+	}
+}
+
+// Below a path everything is found whether the proxy removes the path or not, and the challenge names an address below it.
+func TestAPathPrefix(t *testing.T) {
+	a := newAuthority(t)
+	s := newSite(t, echo)
+	const public = "http://127.0.0.1/drupal/mcp"
+	front := start(t, s, func(o *bridge.Options) { o.OAuthIssuer, o.OAuthResource = a.URL, public })
+	challenge := send(t, front, "", "POST", "/drupal/mcp", listTools).Header.Get("WWW-Authenticate")
+	const metadata = "/drupal/.well-known/oauth-protected-resource/mcp"
+	if !strings.Contains(challenge, `resource_metadata="http://127.0.0.1`+metadata+`"`) {
+		t.Errorf("the challenge is %s", challenge)
+	}
+	for _, path := range []string{metadata, strings.TrimPrefix(metadata, "/drupal"), "/.well-known/oauth-protected-resource/drupal/mcp"} {
+		if got := send(t, front, "", "GET", path, ""); got.Status != 200 || !strings.Contains(got.Body, `"resource":"`+public+`"`) {
+			t.Errorf("%s: %d %s", path, got.Status, got.Body)
+		}
+	}
+	plain := start(t, s, func(o *bridge.Options) { o.BasePath = "/a/b/" })
+	for path, want := range map[string]int{"/a/b/healthz": 200, "/healthz": 200, "/a/b": 200, "/a/b/mcp/tools/list": 200, "/mcp/tools/list": 200, "/a/bc": 404, "/a/b/a/b/healthz": 404} {
+		if got := get(t, plain, path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	for _, bad := range []string{"a", "/a b", "/a//b", "/", "/é"} {
+		if _, err := bridge.New(bridge.Options{Drupal: s.URL, BasePath: bad}); (err == nil) != (bad == "/") {
+			t.Errorf("base_path %q: %v", bad, err)
+		}
+	}
+}
+
+// request_timeout bounds a request over all that it waits for, by either interface.
+func TestARequestHasOneBound(t *testing.T) {
+	s := newSite(t, echo)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	front := start(t, s, func(o *bridge.Options) {
+		o.UpstreamTimeout, o.RequestTimeout, o.MaxInFlight = time.Second, time.Second, 1
+	})
+	if got := call(t, front, "", "content.echo", "{}"); got.Status != 200 {
+		t.Fatalf("the positive control: %d %s", got.Status, got.Body)
+	}
+	s.change(func() { s.response = func(http.ResponseWriter, *http.Request, rpc) { <-release } })
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 4 { // the last would have to wait for three others
+		all.Go(func() {
+			if got := call(t, front, "", "content.echo", "{}"); got.Status != 504 && got.Status != 503 {
+				t.Errorf("got %d %s", got.Status, got.Body)
+			}
+			const run = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.echo","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+			send(t, front, "", "POST", "/mcp", run, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "content.echo")
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > 4*time.Second { // two requests, one after the other
+		t.Errorf("two rounds of requests with a bound of 1 s took %s", took)
+	}
+	if _, err := bridge.New(bridge.Options{Drupal: s.URL, UpstreamTimeout: time.Minute, RequestTimeout: time.Second}); err == nil {
+		t.Error("a bound below upstream_timeout is taken")
+	}
+}
+
+// Proxies must close an idle connection first; Caddy keeps them for 2 minutes.
+func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
+	server, err := bridge.Options{Drupal: "http://site.example"}.Server(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server.IdleTimeout <= 2*time.Minute {
+		t.Errorf("idle connections are closed after %s", server.IdleTimeout)
+	}
+}
+
+// With a listener of their own, metrics and administration are not on the public one; probes are on both.
+func TestTheOperatorsListener(t *testing.T) {
+	o := bridge.Options{Drupal: newSite(t, echo).URL, AdminListen: "127.0.0.1:0", AllowedHosts: []string{"bridge.example"}, MaxConnections: 1}
+	b, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := o.ServeAdmin(b, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := serve(t, b)
+	for path, want := range map[string][2]int{ // public, admin
+		"/healthz": {200, 200}, "/readyz": {200, 200}, "/metrics": {404, 200}, "/mcp/admin/diagnostics": {404, 401}, "/mcp/tools/list": {200, 404}, "/mcp": {400, 404},
+	} {
+		public := send(t, front, "", "GET", path, "", "Host", "bridge.example").Status
+		res, err := http.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := [2]int{public, res.StatusCode}; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	stop()
+	if _, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", l.Addr().String()); err == nil {
+		t.Error("it still listens")
+	}
+}
