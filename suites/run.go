@@ -107,7 +107,7 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 		Ledger:       reports.Ledger{Version: r.Contract.Version, Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
-		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict, Wire: o.Wire,
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
 	report.NoBridge = r.Redact.Text(r.NotABridge)
@@ -227,8 +227,8 @@ type collector struct {
 
 // result is what the contract says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
-	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: harness.Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
+	return reports.Result{ID: clause.ID, Level: reports.Level(clause.Level), Area: clause.Area, Text: clause.Text, Source: clause.Source,
+		Capability: harness.Requires(clause), Wire: reports.Wire(clause.Wire), Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {
@@ -309,7 +309,7 @@ func (c *collector) collect(spec types.SpecReport) {
 
 // broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
 func broken(clause contract.Clause) reports.Verdict {
-	if clause.Level == reports.MUST {
+	if clause.Level == contract.MUST {
 		return reports.Fail
 	}
 	return reports.Warn

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -191,7 +192,7 @@ func (v clauseView) doc() format.ClauseDoc {
 		sources[i] = format.Link(cite)
 	}
 	return format.ClauseDoc{
-		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Sources: sources, Capability: capability(v.Clause), Wire: seenOn,
+		ID: v.ID, Level: reports.Level(v.Level), Area: v.Area, Text: v.Text, Source: v.Source, Sources: sources, Capability: capability(v.Clause), Wire: seenOn,
 		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
 	}
 }

@@ -117,7 +117,7 @@ type setting struct{ Name, Value string }
 const slowestShown = 15
 
 var pages = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
-	"visible": terminal.Visible,
+	"visible": terminal.Escape,
 	"prose":   prose,
 	"steps":   steps,
 	"word":    func(v reports.Verdict) string { return words[v] },
@@ -151,7 +151,7 @@ func writeHTML(w io.Writer, r *reports.Report) error {
 		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e reports.Exchange) bool { return len(e.Drupal) > 0 })
 	}
 	for name, value := range r.Settings {
-		p.Settings = append(p.Settings, setting{terminal.Visible(name), terminal.Visible(fmt.Sprint(value))})
+		p.Settings = append(p.Settings, setting{name, fmt.Sprint(value)})
 	}
 	slices.SortFunc(p.Settings, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
 	return pages.ExecuteTemplate(w, "report.gohtml", p)
@@ -199,7 +199,7 @@ func cellOf(r *reports.Report, area string, level reports.Level) areaCell {
 // prose splits a sentence of the contract at its backquotes: what is between two of them is code.
 func prose(s string) []segment {
 	var segments []segment
-	for i, part := range strings.Split(terminal.Visible(s), "`") {
+	for i, part := range strings.Split(s, "`") {
 		segments = append(segments, segment{part, i%2 == 1})
 	}
 	return segments
