@@ -60,6 +60,7 @@ const (
 	mismatch                       // a 2xx with other content than expected
 	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
 	exposed                        // a 2xx where the caller is to be refused
+	noBridge                       // the target shows no sign of a bridge
 )
 
 // causeKinds says what follows from the kind of a cause, whatever clauses have it. Kinds that are not here have the
@@ -80,7 +81,8 @@ var causeKinds = map[causeKind]struct {
 	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
 	wrongAccount: {Exposure, "access/credentials-forwarded", "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came. " +
 		"An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
-	exposed: {Exposure, "", ""},
+	exposed:  {Exposure, "", ""},
+	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
 }
 
 // Groups groups what a reader has to act on: the findings, which no baseline excuses, of clauses that fail, warn, end in an
@@ -100,6 +102,9 @@ func (r *Report) Groups() []Group {
 		add := func(finding int, why cause) {
 			if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
 				why = other // the same fault runs the calls as another account and shows callers what that may see
+			}
+			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
+				why = cause{kind: noBridge}
 			}
 			n, known := at[why]
 			if !known {
@@ -162,7 +167,7 @@ func (g *Group) settle(r *Report) {
 	g.Clause, g.Remedy, g.Severity = first.ID, first.Remedy, first.Severity()
 	if ofKind {
 		g.Severity = kind.severity
-		if g.Clause != kind.own && kind.remedy != "" {
+		if (g.Clause != kind.own || g.kind == noBridge) && kind.remedy != "" {
 			g.Remedy = kind.remedy
 		}
 	}
@@ -298,6 +303,8 @@ func (c cause) String() string {
 		text = fmt.Sprintf("errors with the status %d", c.status)
 	case wrongAccount:
 		text = "calls run at the site as the account " + c.text + ", which is not their caller's"
+	case noBridge:
+		text = "the target shows no sign of a bridge"
 	case exposed:
 		text = "callers get what the site denies them"
 	case refusal:

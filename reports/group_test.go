@@ -121,6 +121,7 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 		{"the cause's own clause", []Result{envelope("list/cursor-malformed"), envelope("invoke/unknown-404"), envelope("errors/envelope")}, "errors/envelope", "fix errors/envelope"},
 		{"the cause's own clause does not fail", []Result{envelope("list/cursor-malformed"), envelope("invoke/unknown-404")}, "invoke/unknown-404", causeKinds[wrongEnvelope].remedy},
 		{"another account", []Result{as(failing("invoke/denied", "403", response(200, json, `{"result":1}`), "")), leak, forwarded}, "invoke/denied", causeKinds[wrongAccount].remedy},
+		{"no bridge", []Result{remedied(failing("access/list-403", "a list", response(401, json, `{"error":{"code":"x"}}`), "")), leak}, "access/list-403", "fix access/list-403"},
 		{"form alone", []Result{form}, "mapping/input-object", "fix mapping/input-object"},
 	} {
 		r := &Report{Results: c.results}

@@ -42,8 +42,9 @@ type runFlags struct {
 	only, skip                []string
 	rerunFailed               string // a report or inReportDir; "": not given
 	failFast, keepUp          bool
-	jobs                      int  // 0: as many as help
-	worker                    bool // one of another run
+	jobs                      int    // 0: as many as help
+	worker                    bool   // one of another run
+	alone                     string // why one worker tests all; "": it need not, or is asked to
 	shard, runID              string
 	contract                  string // a version
 	side                      string // that counts; "": both
@@ -247,6 +248,9 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	parts, err := f.inWorkers(cmd, p, bundles, cleared)
 	if err == nil && parts == nil {
 		parts, err = f.inTurn(cmd, p, bundles, cleared)
+		if err == nil && f.alone != "" {
+			cmd.PrintErrf("bridgecheck: one worker tested all, because %s\n", terminal.Escape(f.alone))
+		}
 	}
 	if err == nil {
 		err = cleared()

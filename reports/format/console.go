@@ -98,7 +98,7 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 // causes shows the first cause with what it takes to fix it, the next ones in two lines, and how many more there are. A text
 // has at most most lines.
 func (c *Console) causes(r *reports.Report, most int) []string {
-	groups := r.Groups()
+	groups := distinct(r.Groups())
 	var lines []string
 	for i, g := range groups[:min(len(groups), summaryCauses)] {
 		result := r.Results[slices.IndexFunc(r.Results, func(result reports.Result) bool { return result.ID == g.Clause })]
@@ -132,6 +132,19 @@ func (c *Console) causes(r *reports.Report, most int) []string {
 	return lines
 }
 
+// distinct leaves out the groups whose clauses all stand in groups before them.
+func distinct(groups []reports.Group) []reports.Group {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(groups, func(g reports.Group) bool {
+		is := false
+		for _, clause := range g.Clauses {
+			is = is || !seen[clause]
+			seen[clause] = true
+		}
+		return !is
+	})
+}
+
 func baselineLine(p reports.BaselineProblem) string {
 	return fmt.Sprintf("BASELINE  %s:%d: %s: %s", p.File, p.Line, p.Clause, p.Text)
 }
@@ -156,7 +169,14 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 		lines = append(lines, c.cutAt(c.wrapped("fix this first: "+cause.Explains(r), 0), 2)...)
 	}
 	if first, ok := r.First(); ok {
-		lines = append(lines, strings.Split(c.wrapped(fmt.Sprintf("begin with: %s · bridgecheck checks explain %[1]s", first.ID), 0), "\n")...)
+		begin, explain := "begin with: "+first.ID+" ·", "bridgecheck checks explain "+first.ID
+		if c.Width == 0 || len(begin)+len(explain) < c.Width {
+			begin, explain = begin+" "+explain, ""
+		}
+		lines = append(lines, begin)
+		if explain != "" { // a command stays whole
+			lines = append(lines, explain)
+		}
 	}
 	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State().Kind()]
 	return append(lines, c.paint(colour, r.Headline()))
@@ -273,7 +293,11 @@ func (c *Console) cutAt(text string, most int) []string {
 		return lines
 	}
 	lines = lines[:most]
-	lines[most-1] = strings.TrimRight(c.fit(lines[most-1], fieldIndent+2), " ") + " …"
+	last := c.fit(lines[most-1], fieldIndent+2)
+	if blank := strings.LastIndexByte(last, ' '); blank > len(last)/2 && len(last) < len(lines[most-1]) {
+		last = last[:blank] // between words
+	}
+	lines[most-1] = strings.TrimRight(last, " ") + " …"
 	return lines
 }
 

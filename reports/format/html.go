@@ -58,7 +58,8 @@ type reportView struct {
 	Reasons  string
 	Counts   []verdictCount
 	First    *resultView     // the fault to begin with; nil: none
-	Cause    string          // the cause that explains most failures; "": none explains two
+	Cause    string          // the gravest cause; "": it does not explain two failures
+	Steps    [][]segment     // how to fix the first fault
 	Shared   []reports.Group // the causes of several clauses
 	Table    []areaRow
 	Filters  filterOptions
@@ -143,8 +144,11 @@ func writeHTML(w io.Writer, r *reports.Report) error {
 	if first, ok := r.First(); ok {
 		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
 	}
+	if p.First != nil {
+		p.Steps = p.First.Steps
+	}
 	if cause, ok := r.FirstCause(); ok {
-		p.Cause = cause.Explains(r)
+		p.Cause, p.Steps = cause.Explains(r), steps(cause.Remedy)
 	}
 	p.Shared = slices.DeleteFunc(r.Groups(), func(g reports.Group) bool { return len(g.Clauses) < 2 })
 	for _, result := range r.Results {

@@ -208,10 +208,11 @@ var mdLinks = strings.NewReplacer("://", "&#58;//", "www.", "&#119;ww.", "WWW.",
 // heading, wherever it stands in a line.
 func md(s string) string {
 	var b strings.Builder
-	for i, c := range mdLinks.Replace(html.EscapeString(strings.Join(strings.Fields(s), " "))) {
+	s = mdLinks.Replace(html.EscapeString(strings.Join(strings.Fields(s), " ")))
+	for i, c := range s {
 		switch {
 		case strings.ContainsRune("\\`*_{}[]()+!|~@", c), c == '#' && !strings.HasSuffix(b.String(), "&"),
-			i == 0 && strings.ContainsRune("-=", c), c == '.' && strings.Trim(b.String(), "0123456789") == "":
+			i == 0 && strings.ContainsRune("-=", c), c == '.' && strings.Trim(s[:i], "0123456789") == "" && strings.HasPrefix(s[i+1:]+" ", " "):
 			fmt.Fprintf(&b, "&#%d;", c)
 		default:
 			b.WriteRune(c)
