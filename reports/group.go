@@ -151,6 +151,9 @@ func (g *Group) settle(r *Report) {
 	var first *Result
 	rank := func(result *Result) int {
 		n := 2*int(result.Severity()) + map[bool]int{true: 1}[result.Level != MUST]
+		if g.kind == noBridge { // no clause says more than another: the first
+			n = 0
+		}
 		if result.Verdict != Fail {
 			n += 100
 		}
