@@ -128,23 +128,34 @@ func (c *Comparison) Groups() []ChangeGroup {
 	return groups
 }
 
-// WriteText writes c for a terminal or a log.
+// Bounds of a comparison as text: a line fits a terminal, and each kind of change a screen.
+const (
+	diffWidth = 80
+	diffLines = 50
+)
+
+// WriteText writes c for a terminal or a log, in lines of at most diffWidth characters but for names that are longer. It shows
+// diffLines changes of a kind.
 func (c *Comparison) WriteText(w io.Writer) error {
+	c = c.Escaped()
 	var b strings.Builder
 	for _, s := range []struct {
 		name string
 		side Side
 	}{{"old", c.Old}, {"new", c.New}} {
-		fmt.Fprintf(&b, "%s  %s, %s, contract %s: %s\n", s.name, terminal.Line(s.side.Target.Title(), 200), s.side.Started, terminal.Line(s.side.Ledger, 100), s.side.Headline)
+		fmt.Fprintf(&b, "%s  %s, %s\n     contract %s\n     %s\n", s.name, shortened(s.side.Target.Title(), diffWidth-30), s.side.Started,
+			shortened(s.side.Ledger, diffWidth-15), shortened(s.side.Headline, diffWidth-6))
 	}
 	for _, g := range c.Groups() {
 		fmt.Fprintf(&b, "\n%s (%d)\n", g.Title, len(g.Changes))
-		for _, change := range g.Changes {
-			fmt.Fprintf(&b, "  %s %s: %s → %s", change.ID, change.Level, cmp.Or(string(change.Old), "absent"), cmp.Or(string(change.New), "absent"))
+		for _, change := range g.Changes[:min(len(g.Changes), diffLines)] {
+			fmt.Fprintf(&b, "  %s %s: %s → %s\n", change.ID, change.Level, cmp.Or(string(change.Old), "absent"), cmp.Or(string(change.New), "absent"))
 			if change.Message != "" {
-				fmt.Fprintf(&b, " (%s)", terminal.Line(change.Message, 500))
+				fmt.Fprintf(&b, "    %s\n", shortened(terminal.Line(change.Message, 4*diffWidth), diffWidth-5))
 			}
-			b.WriteString("\n")
+		}
+		if more := len(g.Changes) - diffLines; more > 0 {
+			fmt.Fprintf(&b, "  … and %d more; --json has all\n", more)
 		}
 	}
 	if len(c.Groups()) == 0 {

@@ -2,8 +2,10 @@ package reports_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
@@ -64,12 +66,25 @@ func TestCompareSortsChanges(t *testing.T) {
 func TestComparisonAsText(t *testing.T) {
 	text := string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), sample.Every()).WriteText(b) }))
 	for _, want := range []string{
-		"old  Example bridge 2.3, 2026-11-21 07:30 UTC, contract 2026-11-21: conformant: 2 clauses kept\n",
-		"The contract changed (9)\n  list/description-not-empty SHOULD: absent → warn (tool content.get has an empty description)\n",
+		"old  Example bridge 2.3, 2026-11-21 07:30 UTC\n     contract 2026-11-21\n     conformant: 2 clauses kept\n",
+		"The contract changed (9)\n  list/description-not-empty SHOULD: absent → warn\n    tool content.get has an empty description\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("text lacks %q:\n%s", want, text)
 		}
+	}
+	long := sample.Kept()
+	for i := range 60 {
+		long.Results = append(long.Results, reports.Result{ID: fmt.Sprintf("list/case-%d", i), Level: reports.MUST, Verdict: reports.Fail, Message: strings.Repeat("word ", 200)})
+	}
+	text = string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), long).WriteText(b) }))
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(line) > 81 {
+			t.Errorf("a line has %d characters: %q", utf8.RuneCountInString(line), line)
+		}
+	}
+	if !strings.Contains(text, "\n  … and 10 more; --json has all\n") {
+		t.Errorf("60 changes are not bounded:\n%s", text)
 	}
 	same := string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), sample.Kept()).WriteText(b) }))
 	if !strings.HasSuffix(same, "\nno difference\n") {

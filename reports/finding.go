@@ -106,7 +106,8 @@ func noted(text, note string) string {
 
 // Bounds of a note, in bytes.
 const (
-	noteNames   = 600 // all names
+	noteNames   = 240 // all names
+	noteCount   = 3   // names
 	noteRow     = 80  // one row's name
 	noteMessage = 160 // one message that stands for a name
 )
@@ -124,7 +125,7 @@ func (f Finding) others(all []Finding) string {
 			continue
 		}
 		name := other.beside(f)
-		if room -= len(name); room < 0 && len(names) > 0 {
+		if room -= len(name); len(names) == noteCount || room < 0 && len(names) > 0 {
 			names = append(names, "…")
 			break
 		}

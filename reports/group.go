@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"mime"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,11 @@ type Group struct {
 	Failing  int      `json:"failing"`  // how many of them fail
 	Findings int      `json:"findings"` // 0: the clauses have a message and no finding
 
+	Severity Severity `json:"severity"`
+	Clause   string   `json:"clause"`           // the one to read first: the cause's own if it is among them, else the gravest
+	Remedy   string   `json:"remedy,omitempty"` // how to fix the cause
+
+	kind    causeKind
 	members []member
 }
 
@@ -48,10 +54,36 @@ const (
 	redirect                       // 3xx
 	wrongEnvelope                  // a 4xx without the error object of the contract
 	refusal                        // a 4xx with it
+	wrongStatus                    // a 2xx with the error object
 	wrongType                      // a 2xx whose Content-Type is missing or not JSON
 	invalidJSON                    // a 2xx that says that it is JSON
 	mismatch                       // a 2xx with other content than expected
+	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
+	exposed                        // a 2xx where the caller is to be refused
+	noBridge                       // the target shows no sign of a bridge
 )
+
+// causeKinds says what follows from the kind of a cause, whatever clauses have it. Kinds that are not here have the
+// severity and the remedy of their gravest clause.
+var causeKinds = map[causeKind]struct {
+	severity Severity
+	own      string // the clause that is about just this cause
+	remedy   string
+}{
+	missingHeader: {Protocol, "", "Send the header with every response that the contract names, refusals and errors included."},
+	noResponse: {Protocol, "", "The log of the bridge (bridge.log in the report directory, if run --exec started it) says why it closed the connection or did not respond. " +
+		"Every request needs a response: the bridge must survive what it cannot serve."},
+	serverError:   {Protocol, "", "The bridge fails by itself where another response is due. Its log has the error of that request; then test the clause again."},
+	redirect:      {Protocol, "", "Serve the paths of the contract themselves, without a redirect: clients do not send credentials or bodies again."},
+	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},
+	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx) with the body, not 200."},
+	wrongType:     {Protocol, "list/answers-json", "Send Content-Type: application/json with every JSON body."},
+	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
+	wrongAccount: {Exposure, "access/credentials-forwarded", "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came. " +
+		"An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
+	exposed:  {Exposure, "", ""},
+	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
+}
 
 // Groups groups what a reader has to act on: the findings, which no baseline excuses, of clauses that fail, warn, end in an
 // error or keep a MUST untested. Every finding is in exactly one group. The group that explains most failures is the first.
@@ -61,17 +93,24 @@ func (r *Report) Groups() []Group {
 		blocked[result.ID] = true
 	}
 	at := map[cause]int{}
+	other := r.otherAccount()
 	var groups []Group
 	for i, result := range r.Results {
 		if !slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) && !blocked[result.ID] {
 			continue
 		}
 		add := func(finding int, why cause) {
+			if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
+				why = other // the same fault runs the calls as another account and shows callers what that may see
+			}
+			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
+				why = cause{kind: noBridge}
+			}
 			n, known := at[why]
 			if !known {
 				n = len(groups)
 				at[why] = n
-				groups = append(groups, Group{Cause: why.String()})
+				groups = append(groups, Group{Cause: why.String(), kind: why.kind, Severity: Form})
 			}
 			g := &groups[n]
 			g.members = append(g.members, member{i, finding})
@@ -94,13 +133,50 @@ func (r *Report) Groups() []Group {
 			add(-1, cause{kind: ofMessage, clause: string(result.Verdict), text: result.Message})
 		}
 	}
+	for i := range groups {
+		groups[i].settle(r)
+	}
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Failing, a.Failing), cmp.Compare(len(b.Clauses), len(a.Clauses)))
+		if n := cmp.Compare(min(b.Failing, 1), min(a.Failing, 1)); n != 0 { // what fails the run comes first
+			return n
+		}
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(b.Failing, a.Failing), cmp.Compare(len(b.Clauses), len(a.Clauses)))
 	})
 	return groups
 }
 
-// FirstCause is the group that explains most failures. False: no group explains two or more.
+// settle finds the severity of g, the clause to read first and the remedy. What fails is graver than what does not.
+func (g *Group) settle(r *Report) {
+	kind, ofKind := causeKinds[g.kind]
+	var first *Result
+	rank := func(result *Result) int {
+		n := 2*int(result.Severity()) + map[bool]int{true: 1}[result.Level != MUST]
+		if g.kind == noBridge { // no clause says more than another: the first
+			n = 0
+		}
+		if result.Verdict != Fail {
+			n += 100
+		}
+		if result.ID == kind.own {
+			n -= 50
+		}
+		return n
+	}
+	for _, m := range g.members {
+		if result := &r.Results[m.result]; first == nil || rank(result) < rank(first) {
+			first = result
+		}
+	}
+	g.Clause, g.Remedy, g.Severity = first.ID, first.Remedy, first.Severity()
+	if ofKind {
+		g.Severity = kind.severity
+		if (g.Clause != kind.own || g.kind == noBridge) && kind.remedy != "" {
+			g.Remedy = kind.remedy
+		}
+	}
+}
+
+// FirstCause is the gravest group. False: it does not explain two failures or more.
 func (r *Report) FirstCause() (Group, bool) {
 	groups := r.Groups()
 	if len(groups) == 0 || groups[0].Failing < 2 {
@@ -114,6 +190,51 @@ func (g Group) Explains(r *Report) string {
 	return fmt.Sprintf("%s: explains %d of %s", g.Cause, g.Failing, plural(r.count().Fail, "failure"))
 }
 
+// otherAccount is the first cause that shows that calls run as another account than their caller's; else the zero cause.
+func (r *Report) otherAccount() cause {
+	for _, result := range r.With(Fail) {
+		for _, f := range result.Findings {
+			if f.KnownReason != "" {
+				continue
+			}
+			if c := result.causeOf(f); c.kind == wrongAccount {
+				return c
+			}
+		}
+	}
+	return cause{}
+}
+
+// ranAs is the account, not that of the caller, as which a method ran at the site; "": there is none, or the report does not
+// say who the caller is at the site.
+func (e Exchange) ranAs() string {
+	caller := "anonymous"
+	if len(e.Credentials) > 0 {
+		caller = e.Credentials[0].User
+	}
+	other := ""
+	for _, up := range e.Drupal {
+		if !up.Ran || up.Method == "" {
+			continue
+		}
+		user := cmp.Or(up.User, "anonymous")
+		if caller == "" || user == caller { // the other calls are then those of callers beside this one
+			return ""
+		}
+		other = user
+	}
+	return other
+}
+
+// exposes reports whether a finding is that a caller gets a 2xx where a clause of exposure asks for something else.
+func (r Result) exposes(f Finding) bool {
+	e, ok := r.exchange(f)
+	return ok && r.Severity() == Exposure && e.Response != nil && e.Response.Status/100 == 2
+}
+
+// denies matches what is expected where the caller is to be refused.
+var denies = regexp.MustCompile(`\b40[134]\b|refusal`)
+
 // causeOf classifies a finding of r.
 func (r Result) causeOf(f Finding) cause {
 	own := cause{kind: ofClause, clause: r.ID, text: r.Message}
@@ -123,6 +244,9 @@ func (r Result) causeOf(f Finding) cause {
 			own.expected = f.Expected
 		}
 		return own
+	}
+	if account := e.ranAs(); account != "" {
+		return cause{kind: wrongAccount, text: account}
 	}
 	switch {
 	case e.Response != nil:
@@ -148,6 +272,10 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: refusal, status: m.Status, code: code, expected: f.Expected}
 	case m.Status >= 300:
 		return cause{kind: redirect, status: m.Status}
+	case code != "":
+		return cause{kind: wrongStatus, status: m.Status}
+	case r.exposes(f) && denies.MatchString(f.Expected):
+		return cause{kind: exposed}
 	case m.Body != "" && mediaType != "application/json" && mediaType != "text/event-stream" && !strings.HasSuffix(mediaType, "+json"):
 		return cause{kind: wrongType, mediaType: mediaType}
 	case m.Body != "" && !valid && m.Truncated == 0 && mediaType != "text/event-stream":
@@ -173,7 +301,15 @@ func (c cause) String() string {
 	case serverError, mismatch:
 		text = strings.Join(slices.DeleteFunc([]string{fmt.Sprint(c.status), c.mediaType, c.code, c.shape}, func(s string) bool { return s == "" }), " ") + where
 	case wrongEnvelope:
-		text = fmt.Sprintf("an error response of %s in place of {error: {code, message}}", strings.TrimSpace(c.mediaType+" "+c.shape))
+		text = fmt.Sprintf("error responses without {error: {code, message}}: %s", strings.TrimSpace(c.mediaType+" "+c.shape))
+	case wrongStatus:
+		text = fmt.Sprintf("errors with the status %d", c.status)
+	case wrongAccount:
+		text = "calls run at the site as the account " + c.text + ", which is not their caller's"
+	case noBridge:
+		text = "the target shows no sign of a bridge"
+	case exposed:
+		text = "callers get what the site denies them"
 	case refusal:
 		text = fmt.Sprintf("%d %s", c.status, c.code) + where
 	case redirect:
@@ -231,32 +367,35 @@ func shapeOf(m Message) (shape, code string, valid bool) {
 	return kindOf(body, shapeDepth), code, true
 }
 
-// kindOf writes the kind of a JSON value; of an object its members, to a depth.
+// kindOf says what a JSON value is; of an object the names of its members, and of those to a depth.
 func kindOf(v any, depth int) string {
 	switch v := v.(type) {
 	case nil:
-		return "null"
+		return "with null"
 	case bool:
-		return "boolean"
+		return "with a boolean"
 	case float64:
-		return "number"
+		return "with a number"
 	case string:
-		return "string"
+		return "with a text"
 	case []any:
-		return "[…]"
+		return "with a list"
 	case map[string]any:
-		if depth == 0 {
-			return "{…}"
-		}
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if len(members) == shapeMembers {
 				members = append(members, "…")
 				break
 			}
-			members = append(members, name+": "+kindOf(v[name], depth-1))
+			if inner, ok := v[name].(map[string]any); ok && depth > 1 {
+				name += " (" + kindOf(inner, depth-1) + ")"
+			}
+			members = append(members, name)
 		}
-		return "{" + strings.Join(members, ", ") + "}"
+		if len(members) == 0 {
+			return "with {}"
+		}
+		return "with " + strings.Join(members, ", ")
 	}
 	return ""
 }

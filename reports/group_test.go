@@ -27,6 +27,14 @@ func lacking(header string, r Result) Result {
 	return r
 }
 
+// ranAs is a result of the caller agent in whose exchange a call reached the site as an account.
+func ranAs(user string, r Result) Result {
+	e := &r.Evidence[0]
+	e.Credentials = []Credential{{Header: "Authorization", Scheme: "Basic", User: "agent"}}
+	e.Drupal = append(e.Drupal, Upstream{User: user, Method: "content.get", Ran: true})
+	return r
+}
+
 func TestGroups(t *testing.T) {
 	const json, envelope = "application/json; charset=utf-8", `{"error":{"code":"%s","message":"m"}}`
 	coded := func(code string) string { return fmt.Sprintf(envelope, code) }
@@ -40,7 +48,7 @@ func TestGroups(t *testing.T) {
 		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no response"), false, ""},
 		{"crashes", failing("a/1", "200", response(500, "text/html", "<p>1"), ""), failing("b/2", "404", response(500, "text/html", "<p>2"), ""), true, "500 text/html with a body that is no JSON"},
 		{"a crash and an unavailable site", failing("a/1", "200", response(500, json, coded("x")), ""), failing("b/2", "200", response(502, json, coded("x")), ""), false, ""},
-		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "an error response of application/json {detail: string} in place of {error: {code, message}}"},
+		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "error responses without {error: {code, message}}: application/json with detail"},
 		{"two wrong envelopes", failing("a/1", "404", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "404", response(404, json, `{"error":"two"}`), ""), false, ""},
 		{"refused credentials", failing("a/1", "200", response(401, json, coded("authentication_required")), ""), failing("b/2", "400", response(401, json, coded("authentication_required")), ""), true, "401 authentication_required"},
 		{"refusals in place of different responses", failing("a/1", "404 tool_not_found", response(400, json, coded("invalid_params")), ""), failing("b/2", "200", response(400, json, coded("invalid_params")), ""), false, ""},
@@ -49,7 +57,11 @@ func TestGroups(t *testing.T) {
 		{"no content type", failing("a/1", "x", response(200, "", `{"tools":[]}`), ""), failing("b/2", "y", response(200, "", `{"tool":{}}`), ""), true, "a response with Content-Type missing"},
 		{"content that is no JSON", failing("a/1", "x", response(200, json, `{"tools":`), ""), failing("b/2", "y", response(200, json, `nothing`), ""), true, "a response with Content-Type application/json that is no JSON"},
 		{"redirects", failing("a/1", "x", response(302, "", ""), ""), failing("b/2", "y", response(302, "text/html", "moved"), ""), true, "302, a redirect"},
-		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 {tools: […]} in place of 404 tool_not_found"},
+		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 with tools in place of 404 tool_not_found"},
+		{"errors with 200", failing("a/1", "404 tool_not_found", response(200, json, coded("x")), ""), failing("b/2", "400", response(200, json, coded("y")), ""), true, "errors with the status 200"},
+		{"callers who get what is denied", failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""), failing("invoke/denied", "a refusal", response(200, json, `{"result":1}`), ""), true, "callers get what the site denies them"},
+		{"calls as another account, and what that may see", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), true, "calls run at the site as the account service, which is not their caller's"},
+		{"a call of another caller beside", ranAs("agent", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), ""))), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"different values in good responses", failing("a/1", "a title", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "a name", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"no request", Result{ID: "a/1", Verdict: Fail, Message: "one", Findings: []Finding{{Message: "same"}}}, Result{ID: "b/2", Verdict: Fail, Findings: []Finding{{Message: "same"}}}, false, "one"},
 		{"results without findings", Result{ID: "a/1", Verdict: Error, Message: "the mock stopped"}, Result{ID: "b/2", Verdict: Error, Message: "the mock stopped"}, true, "the mock stopped"},
@@ -85,6 +97,41 @@ func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
 	}
 	if first, _ := r.First(); first.ID != "a/1" {
 		t.Errorf("the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
+	}
+}
+
+// What does most harm comes first, however few clauses show it, and a cause is shown by its own clause with its own remedy.
+func TestTheGravestCauseComesFirst(t *testing.T) {
+	remedied := func(r Result) Result { r.Remedy = "fix " + r.ID; return r }
+	const json = "application/json"
+	envelope := func(id string) Result { return remedied(failing(id, "404", response(404, json, `{"detail":"x"}`), "")) }
+	leak := remedied(failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""))
+	wrongResult := remedied(failing("invoke/result-exact", "1", response(200, json, `{"result":2}`), ""))
+	form := remedied(failing("mapping/input-object", "an object", response(200, json, `{"tools":[]}`), ""))
+	forwarded := remedied(Result{ID: "access/credentials-forwarded", Level: MUST, Verdict: Fail, Message: "calls as service"})
+	as := func(r Result) Result { return ranAs("service", remedied(r)) }
+	for _, c := range []struct {
+		name           string
+		results        []Result
+		clause, remedy string
+	}{
+		{"a leak among errors of one kind", []Result{envelope("list/cursor-malformed"), envelope("describe/unknown-404"), envelope("errors/envelope"), leak}, "access/list-403", "fix access/list-403"},
+		{"a wrong result among them", []Result{form, envelope("list/cursor-malformed"), envelope("describe/unknown-404"), wrongResult}, "invoke/result-exact", "fix invoke/result-exact"},
+		{"the protocol before form", []Result{form, envelope("list/cursor-malformed")}, "list/cursor-malformed", causeKinds[wrongEnvelope].remedy},
+		{"the cause's own clause", []Result{envelope("list/cursor-malformed"), envelope("invoke/unknown-404"), envelope("errors/envelope")}, "errors/envelope", "fix errors/envelope"},
+		{"the cause's own clause does not fail", []Result{envelope("list/cursor-malformed"), envelope("invoke/unknown-404")}, "invoke/unknown-404", causeKinds[wrongEnvelope].remedy},
+		{"another account", []Result{as(failing("invoke/denied", "403", response(200, json, `{"result":1}`), "")), leak, forwarded}, "invoke/denied", causeKinds[wrongAccount].remedy},
+		{"no bridge", []Result{remedied(failing("access/list-403", "a list", response(401, json, `{"error":{"code":"x"}}`), "")), leak}, "access/list-403", "fix access/list-403"},
+		{"form alone", []Result{form}, "mapping/input-object", "fix mapping/input-object"},
+	} {
+		r := &Report{Results: c.results}
+		first, ok := r.First()
+		if groups := r.Groups(); !ok || first.ID != c.clause || groups[0].Clause != c.clause || groups[0].Remedy != c.remedy {
+			t.Errorf("%s: it begins with %s, and the first cause is %q of %s: %q", c.name, first.ID, groups[0].Cause, groups[0].Clause, groups[0].Remedy)
+		}
+	}
+	if got := (Result{ID: "nothing/known"}).Severity(); got != Protocol {
+		t.Errorf("a clause of no row has the severity %s", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Merge makes one report of several runs of one bridge: shards, or passes in several setups. It has every clause once, in
@@ -25,6 +26,7 @@ func Merge(runs ...*Report) (*Report, error) {
 			return nil, fmt.Errorf("merge %s: %w", merged.Target.Title(), err)
 		}
 	}
+	merged.Started, merged.DurationMS = wall(runs)
 	if merged.Filtered && merged.Ledger.Checked > 0 && len(merged.Results) >= merged.Ledger.Checked {
 		merged.Filtered = false
 		merged.Settings = maps.Clone(merged.Settings)
@@ -65,13 +67,28 @@ func (r *Report) join(run *Report) error {
 	}
 	r.Capabilities = union(r.Capabilities, run.Capabilities)
 	r.BaselineProblems = union(r.BaselineProblems, run.BaselineProblems)
-	if run.Started.Before(r.Started) {
-		r.Started = run.Started
-	}
-	r.DurationMS += run.DurationMS
 	r.CutShort, r.NoBridge = cmp.Or(r.CutShort, run.CutShort), cmp.Or(r.NoBridge, run.NoBridge)
 	r.Filtered = r.Filtered || run.Filtered
 	return nil
+}
+
+// wall is when the first of runs began, and how long any of them ran: what ran side by side counts once, and the time between
+// two runs not at all. A run without a beginning, which is of an earlier build, ran beside none.
+func wall(runs []*Report) (began time.Time, ms int64) {
+	inOrder := slices.SortedStableFunc(slices.Values(runs), func(a, b *Report) int { return a.Started.Compare(b.Started) })
+	began = inOrder[0].Started
+	var end time.Time
+	for _, run := range inOrder {
+		took := time.Duration(run.DurationMS) * time.Millisecond
+		if beside := end.Sub(run.Started); !run.Started.IsZero() && beside > 0 {
+			ms -= min(beside, took).Milliseconds()
+		}
+		ms += run.DurationMS
+		if ends := run.Started.Add(took); ends.After(end) {
+			end = ends
+		}
+	}
+	return began, ms
 }
 
 func union[T comparable](all, more []T) []T {

@@ -48,6 +48,27 @@ func TestMergeKeepsTheGravestVerdict(t *testing.T) {
 	}
 }
 
+// The time of a merged report is the wall's: shards run side by side, passes one after the other.
+func TestMergeCountsTheWallOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts, took []int64 // in seconds
+		began, want  int64
+	}{
+		"one after the other": {[]int64{10, 20}, []int64{5, 5}, 10, 10},
+		"side by side":        {[]int64{20, 10, 21}, []int64{5, 30, 4}, 10, 30},
+		"overlapping":         {[]int64{10, 13, 15}, []int64{5, 5, 1}, 10, 8},
+		"one after, beside":   {[]int64{10, 100, 101}, []int64{5, 4, 10}, 10, 16},
+	} {
+		var runs []*reports.Report
+		for i, at := range c.starts {
+			runs = append(runs, &reports.Report{Started: time.Unix(at, 0), DurationMS: 1000 * c.took[i]})
+		}
+		if got, err := reports.Merge(runs...); err != nil || got.Started.Unix() != c.began || got.DurationMS != 1000*c.want {
+			t.Errorf("%s: %v, began %v, took %d ms", name, err, got.Started.Unix(), got.DurationMS)
+		}
+	}
+}
+
 func TestMergeRanksEveryVerdict(t *testing.T) {
 	for _, v := range reports.Verdicts() {
 		if reports.Gravity(v) < 0 {

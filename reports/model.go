@@ -7,22 +7,26 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // SchemaVersion is the version of the layout of report.json.
 const SchemaVersion = "1.0"
 
 // Level is how binding a clause is.
-type Level = contract.Level
+type Level string
 
 // The levels of a clause.
 const (
-	MUST   = contract.MUST
-	SHOULD = contract.SHOULD
-	MAY    = contract.MAY
+	MUST   Level = "MUST"
+	SHOULD Level = "SHOULD"
+	MAY    Level = "MAY"
 )
+
+// Wire is what has to be seen of a bridge: of a clause to test it, of a run to count its clauses.
+type Wire string
+
+// Front is the front side of a bridge alone: its URL. Empty or another value: the site behind it, too.
+const Front Wire = "front"
 
 // Verdict is the outcome of one clause.
 type Verdict string
@@ -46,7 +50,7 @@ type Report struct {
 	Ledger       Ledger         `json:"ledger"`
 	Target       Target         `json:"target"`
 	Started      time.Time      `json:"started"`
-	DurationMS   int64          `json:"duration_ms"`
+	DurationMS   int64          `json:"duration_ms"` // of the whole run by the clock on the wall, with all that is no check
 	Capabilities []string       `json:"capabilities"`
 	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what repeating the run takes
 	Seed         int64          `json:"seed"`
@@ -55,7 +59,7 @@ type Report struct {
 	NoBridge     string         `json:"no_bridge,omitempty"` // why the target counts as no bridge at all; empty: it is one
 	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
 	Strict       bool           `json:"strict,omitempty"`
-	Wire         contract.Wire  `json:"wire,omitempty"` // front: the run counts what the front side shows; empty: both sides
+	Wire         Wire           `json:"wire,omitempty"` // front: the run counts what the front side shows; empty: both sides
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
@@ -146,21 +150,21 @@ type Summary struct {
 // Result is the verdict on one clause, with its evidence. What is wrong stands in Findings; Message, Expected, Actual and
 // Curl repeat the finding to read first, as Conclude fills them in.
 type Result struct {
-	ID         string        `json:"id"`
-	Level      Level         `json:"level"`
-	Area       string        `json:"area"`
-	Text       string        `json:"text,omitempty"`       // the clause's requirement
-	Source     string        `json:"source,omitempty"`     // where the requirement comes from
-	Capability string        `json:"capability,omitempty"` // what the bridge must claim for it to apply
-	Wire       contract.Wire `json:"wire,omitempty"`       // what has to be seen to test it; empty in reports of earlier builds
-	Verdict    Verdict       `json:"verdict"`
-	Message    string        `json:"message,omitempty"`  // one sentence; empty for pass
-	Expected   string        `json:"expected,omitempty"` // by the contract
-	Actual     string        `json:"actual,omitempty"`   // what the bridge did
-	Note       string        `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
-	DurationMS float64       `json:"duration_ms"`
-	Evidence   []Exchange    `json:"evidence"`
-	Curl       string        `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
+	ID         string     `json:"id"`
+	Level      Level      `json:"level"`
+	Area       string     `json:"area"`
+	Text       string     `json:"text,omitempty"`       // the clause's requirement
+	Source     string     `json:"source,omitempty"`     // where the requirement comes from
+	Capability string     `json:"capability,omitempty"` // what the bridge must claim for it to apply
+	Wire       Wire       `json:"wire,omitempty"`       // what has to be seen to test it; empty in reports of earlier builds
+	Verdict    Verdict    `json:"verdict"`
+	Message    string     `json:"message,omitempty"`  // one sentence; empty for pass
+	Expected   string     `json:"expected,omitempty"` // by the contract
+	Actual     string     `json:"actual,omitempty"`   // what the bridge did
+	Note       string     `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
+	DurationMS float64    `json:"duration_ms"`
+	Evidence   []Exchange `json:"evidence"`
+	Curl       string     `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
 
 	Why             string    `json:"why,omitempty"`              // what goes wrong for users when the clause is broken
 	Remedy          string    `json:"remedy,omitempty"`           // how to fix it; not testable: what would make it testable

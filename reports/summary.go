@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // State is what a run says of a bridge as a whole.
@@ -91,7 +90,7 @@ func (r *Report) State() State {
 		return NotConformant
 	case len(r.untested()) > 0, len(r.gaps()) > 0:
 		return Partial
-	case r.Wire == contract.Front:
+	case r.Wire == Front:
 		return ConformantFront
 	}
 	return Conformant
@@ -196,7 +195,7 @@ func (r *Report) Unseen() []Result {
 
 // beyondFront reports whether a clause needs more than the front side, in a run that counts no more.
 func (r *Report) beyondFront(result Result) bool {
-	return r.Wire == contract.Front && result.Wire != contract.Front
+	return r.Wire == Front && result.Wire != Front
 }
 
 // untestedMusts are those of claimed capabilities.
@@ -222,15 +221,11 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
-// First is the fault to begin with: the first failure of the cause that explains several, else failures before errors of a check and stale entries of the baseline, binding clauses before
-// others, else the contract's order, in which later clauses build upon earlier ones. False: there is none.
+// First is the fault to begin with: the clause of the gravest cause of a failure. Without a failure, errors of a check come
+// before stale entries of the baseline, binding clauses before others, else the contract's order. False: there is none.
 func (r *Report) First() (Result, bool) {
-	if cause, ok := r.FirstCause(); ok {
-		for _, result := range r.With(Fail) {
-			if slices.Contains(cause.Clauses, result.ID) {
-				return result, true
-			}
-		}
+	if groups := r.Groups(); len(groups) > 0 && groups[0].Failing > 0 {
+		return r.result(groups[0].Clause)
 	}
 	verdicts := []Verdict{Fail, Error, Fixed}
 	if r.Strict {
@@ -246,6 +241,51 @@ func (r *Report) First() (Result, bool) {
 		}
 	}
 	return Result{}, false
+}
+
+// result is the one of a clause.
+func (r *Report) result(id string) (Result, bool) {
+	if i := slices.IndexFunc(r.Results, func(result Result) bool { return result.ID == id }); i >= 0 {
+		return r.Results[i], true
+	}
+	return Result{}, false
+}
+
+// AtFault names whose fault it is that r is not conformant, each with what it is to blame for; none: nobody's.
+func (r *Report) AtFault() []string {
+	s := r.count()
+	var all []string
+	add := func(who string, n int, one, many string) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%s (%s)", who, agree(n, one, many)))
+		}
+	}
+	bridge := "the bridge"
+	if r.NoBridge != "" {
+		bridge = "the target, which shows no sign of a bridge"
+	}
+	failures := s.Fail
+	if r.Strict {
+		failures += s.Warn
+	}
+	add(bridge, failures, "failure", "failures")
+	const setUp = "the settings of the run, or a failure above"
+	untested := map[string]int{}
+	for _, result := range r.Blocked() {
+		who := setUp
+		for _, other := range []string{"the machine", "the site", "the network", "the proxy"} {
+			if strings.HasPrefix(result.Message, other) {
+				who = other
+			}
+		}
+		untested[who]++
+	}
+	for _, who := range []string{"the machine", "the site", "the network", "the proxy", setUp} {
+		add(who, untested[who], "MUST not tested", "MUSTs not tested")
+	}
+	add("bridgecheck itself", s.Error, "error of a check", "errors of checks")
+	add("the baseline", s.Fixed+len(r.BaselineProblems), "entry that does not hold", "entries that do not hold")
+	return all
 }
 
 // Areas gives the areas of the results, each once, in report order.

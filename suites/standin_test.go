@@ -107,7 +107,7 @@ func TestBeforeARealSite(t *testing.T) {
 					t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 				case r.Verdict == reports.NotTestable && !wouldHelp.MatchString(r.Message):
 					t.Errorf("%s is not testable, and does not say what would help: %s", r.ID, r.Message)
-				case r.Verdict == reports.NotTestable && clause.Level == reports.MUST && !strings.HasPrefix(r.Message, "the machine is overloaded"):
+				case r.Verdict == reports.NotTestable && clause.Level == contract.MUST && !strings.HasPrefix(r.Message, "the machine is overloaded"):
 					untestable = append(untestable, r.ID+": "+r.Message)
 				}
 			}

@@ -195,7 +195,7 @@ func (v clauseView) doc() format.ClauseDoc {
 		sources[i] = format.Link(cite)
 	}
 	return format.ClauseDoc{
-		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Sources: sources, Capability: capability(v.Clause), Wire: seenOn,
+		ID: v.ID, Level: reports.Level(v.Level), Area: v.Area, Text: v.Text, Source: v.Source, Sources: sources, Capability: capability(v.Clause), Wire: seenOn,
 		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
 	}
 }
@@ -211,7 +211,7 @@ func reportedClause(dir, id string) (clauseView, bool) {
 		return clauseView{}, false
 	}
 	r := report.Results[i]
-	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: r.Level, Wire: r.Wire, Needs: r.Capability, Text: r.Text, Source: r.Source,
+	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: contract.Level(r.Level), Wire: contract.Wire(r.Wire), Needs: r.Capability, Text: r.Text, Source: r.Source,
 		Reason: contract.Reason{Why: r.Why, Fix: contract.Fix{Any: r.Remedy}}}
 	return clauseView{clause, []contract.Citation{{Text: r.Source}}, true, nil}, true
 }

@@ -28,6 +28,26 @@ func fitHelp(root *cobra.Command) {
 	}
 }
 
+// keepBlocks makes the indented blocks in the descriptions below cmd code, which a manual page shows line by line. Their
+// lines would be filled into one paragraph.
+func keepBlocks(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		keepBlocks(sub)
+	}
+	const margin = "    " // makes code of a paragraph
+	lines := strings.Split(cmd.Long, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "  ") {
+			continue
+		}
+		lines[i] = margin + line
+		if i > 0 && lines[i-1] != "" && !strings.HasPrefix(lines[i-1], margin) {
+			lines[i] = "\n" + lines[i]
+		}
+	}
+	cmd.Long = strings.Join(lines, "\n")
+}
+
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
@@ -41,6 +61,7 @@ func newMan() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
+			keepBlocks(root)
 			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "BRIDGECHECK", Section: "1", Source: "bridgecheck"}, dir); err != nil {
 				return usagef("the manual pages cannot be written: %s", reason(err))
 			}

@@ -100,7 +100,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	}
 	p.spend(time.Since(began))
 	if err != nil && !f.quiet && !isUnreachable(err) {
-		cmd.PrintErrf("bridgecheck: one worker tests all, because %s\n", terminal.Escape(err.Error()))
+		f.alone = err.Error() // said once that worker has done it: if it cannot, its error is the same
 	}
 	if err != nil || len(slices.Concat(parts...))+len(again.Bundles) == 0 {
 		return nil, nil

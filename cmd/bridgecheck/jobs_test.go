@@ -134,7 +134,7 @@ func TestWorkersShareABridge(t *testing.T) {
 			if n := most.Load(); n < 2 {
 				t.Errorf("with four workers no two requests were under way at once")
 			}
-			if fails := strings.Contains(one.stdout, "FAILED  describe/name-exact"); fails != (name == "with a fault") {
+			if fails := strings.Contains(one.stdout, "describe/name-exact"); fails != (name == "with a fault") {
 				t.Errorf("describe/name-exact fails: %t\n%s", fails, one.stdout)
 			}
 		})
@@ -329,7 +329,7 @@ func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun 
 	if err != nil {
 		t.Fatalf("exit code %d, %s%s: %v", code, stdout, stderr, err)
 	}
-	if strings.Contains(stderr, "one worker tests all") {
+	if strings.Contains(stderr, "one worker tested all") {
 		t.Errorf("one worker is compared with itself: %s", stderr)
 	}
 	o := outcomeOfRun{code: code, stderr: stderr, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}

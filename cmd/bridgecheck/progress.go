@@ -48,7 +48,7 @@ func (f *runFlags) progress(cmd *cobra.Command, plan *plan, bundles []workers.Bu
 		return p
 	}
 	if console := format.NewConsole(os.Stderr, os.Getenv); console.Live {
-		p.console = console
+		p.console, console.Verbose = console, f.verbose
 		return p
 	}
 	p.ended.Go(p.beat)

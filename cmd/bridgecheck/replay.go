@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
@@ -33,6 +38,10 @@ func newReplay() *cobra.Command {
 		Long: `replay sends the request that caused a clause's failure again, once. It sends it to the report's
 target and nowhere else; --to names another bridge to send it to.
 
+A report may come from anybody, so credentials go without a question to this machine and to the
+bridge of your own --config alone. To any other host replay names the host, the identity and the
+header, and asks; where there is no terminal to ask on, give --to URL --yes.
+
 The credentials come from environment variables, and replay reads no others. Their names are an
 identity (AGENT, AGENT2, DISCOVERER, OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and
 PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for a session, or the name of any other
@@ -43,11 +52,13 @@ the mock's credentials; accounts that the check created are created again. A rep
 anybody, so its command is only started with --yes, which also passes the variables that its --env
 named; --exec names another command.
 
-Exit codes: 0 the response is the same as in the report · 1 it is different.`,
+Exit codes: 0 the response is the same as in the report, so the failure is still there · 1 it is
+different. The last line says it in words.`,
 		Example: `  bridgecheck replay bridgecheck-report describe/unknown-404
   bridgecheck replay bridgecheck-report describe/unknown-404 --exec 'node bridge.js'
   bridgecheck replay bridgecheck-report describe/unknown-404 --to http://127.0.0.1:8081`,
-		Args: someArguments(2, 2, "a report.json or a directory with one, and a clause"),
+		Args:              someArguments(2, 2, "a report.json or a directory with one, and a clause"),
+		ValidArgsFunction: completeReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Report, err = readReport(args[0]); err != nil {
@@ -71,7 +82,8 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
 	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that starts a bridge, with a mock Drupal behind it, to send to in place of the report's target")
 	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report names, if run --exec started the bridge")
+	cmd.Flags().StringVar(&r.config, "config", "", "your configuration `file`: its url receives credentials without a question")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report names, if run --exec started the bridge; with --to, send credentials there without a question")
 	return cmd
 }
 
@@ -86,9 +98,9 @@ func writeColumns(w io.Writer, r *engine.Replayed, width int) error {
 			return err
 		}
 	}
-	verdict := "the response is the same"
+	verdict := "the response is the same as in the report: the failure is still there (exit code 0)"
 	if !r.Same {
-		verdict = "the response is different"
+		verdict = "the response is different from the one in the report: run the clause to see whether it passes now (exit code 1)"
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", verdict)
 	return err
@@ -160,6 +172,7 @@ type restart struct {
 	command string
 	env     []string
 	yes     bool
+	config  string // a file; "": none
 }
 
 // replay sends the request of a failure again: to the target of the report, or to a bridge that it starts.
@@ -171,13 +184,16 @@ func (r *restart) replay(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Re
 		return nil, usagef("--exec is empty: give a value, or leave the flag out")
 	case r.yes && changed("exec"):
 		return nil, usagef("--yes starts the command of the report, --exec another: give one of the two")
-	case o.To != "" && (r.yes || changed("exec")):
-		return nil, usagef("--to names a running bridge, --exec and --yes start one: give one of the two")
-	case r.yes && noted == "":
+	case o.To != "" && changed("exec"):
+		return nil, usagef("--to names a running bridge, --exec starts one: give one of the two")
+	case r.yes && o.To == "" && noted == "":
 		return nil, usagef("--yes: the report has no command: give one by --exec")
 	case len(r.env) > 0 && !changed("exec"):
 		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
 	case o.To != "" || noted == "" && !changed("exec"):
+		if err := r.consent(cmd, o); err != nil {
+			return nil, err
+		}
 		return engine.Replay(cmd.Context(), o)
 	}
 	if err := engine.Restageable(o.Report, o.Clause); err != nil {
@@ -197,6 +213,65 @@ func (r *restart) replay(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Re
 		r.command, r.env = noted, notedNames(o.Report)
 	}
 	return r.start(cmd, o)
+}
+
+// consent asks before credentials go to a host that is not the user's own: neither this machine nor the bridge of --config.
+func (r *restart) consent(cmd *cobra.Command, o engine.ReplayOptions) error {
+	i := slices.IndexFunc(o.Report.Results, func(result reports.Result) bool { return result.ID == o.Clause })
+	if i < 0 {
+		return nil // Replay says what is wrong
+	}
+	blamed, ok := o.Report.Results[i].Blamed()
+	to, err := url.Parse(cmp.Or(o.To, blamed.Request.URL))
+	if !ok || err != nil || len(blamed.Credentials) == 0 || loopback(to.Hostname()) || r.yes && o.To != "" {
+		return nil
+	}
+	if r.config != "" {
+		file, err := settings.Load(r.config)
+		if err != nil {
+			return usageError(err)
+		}
+		if own, err := url.Parse(file.URL); err == nil && own.Scheme == to.Scheme && own.Host == to.Host {
+			return nil
+		}
+	}
+	var headers []string
+	for _, c := range blamed.Credentials {
+		headers = append(headers, c.Header)
+	}
+	sends := fmt.Sprintf("replay sends the credentials of %q (the header %s) to %s", blamed.Identity, strings.Join(headers, ", "), to.Host)
+	if in, isFile := cmd.InOrStdin().(*os.File); isFile && term.IsTerminal(int(in.Fd())) {
+		cmd.PrintErrf("%s. Is that host yours? [y/N] ", terminal.Line(sends, 500))
+		var answer string
+		_, _ = fmt.Fscanln(in, &answer) // no answer is no
+		if strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes") {
+			return nil
+		}
+		return usagef("nothing was sent to %s", to.Host)
+	}
+	return usagef("%s: if that host is yours, give --to %s://%s --yes, or --config with the file that names it", sends, to.Scheme, to.Host)
+}
+
+// loopback reports whether a host is this machine, without asking DNS.
+func loopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || address != nil && address.IsLoopback()
+}
+
+// completeReplay proposes files for the report, and for the clause those of the report that have a request to send again.
+func completeReplay(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return nil, map[bool]cobra.ShellCompDirective{true: cobra.ShellCompDirectiveDefault, false: cobra.ShellCompDirectiveNoFileComp}[len(args) == 0]
+	}
+	var clauses []string
+	if report, err := reports.ReadFile(args[0]); err == nil {
+		for _, result := range report.Results {
+			if _, ok := result.Blamed(); ok {
+				clauses = append(clauses, result.ID+"\t"+terminal.Line(result.Message, 100))
+			}
+		}
+	}
+	return clauses, cobra.ShellCompDirectiveNoFileComp
 }
 
 // notedNames are the names of variables that the bridge of a report received.

@@ -74,7 +74,11 @@ func newConvert() *cobra.Command {
 			if err := f.Write(&written, report); err != nil {
 				return err
 			}
-			return deliver(cmd, output, written.Bytes())
+			data := written.Bytes()
+			if output == "" && to == "json" { // a terminal or a log
+				data = terminal.JSON(data)
+			}
+			return deliver(cmd, output, data)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "markdown", "`format`: "+strings.Join(format.Names(), ", "))
@@ -119,7 +123,7 @@ func newDiff() *cobra.Command {
 }
 
 func newMerge() *cobra.Command {
-	var asJSON, asHTML bool
+	var asJSON, asHTML, verbose bool
 	var output, reportDir, baseline string
 	cmd := &cobra.Command{
 		Use:   "merge REPORT…",
@@ -139,7 +143,7 @@ bridges side by side.`,
 			case err != nil:
 				return err
 			case shards != nil:
-				return mergeShards(cmd, shards, reportDir, baseline, asJSON, asHTML || output != "")
+				return mergeShards(cmd, shards, reportDir, baseline, &runFlags{json: asJSON, verbose: verbose}, asHTML || output != "")
 			case reportDir != "" || baseline != "":
 				return usagef("--report-dir and --baseline are for the shards of one run: %s holds none", args[0])
 			}
@@ -173,9 +177,14 @@ bridges side by side.`,
 			if err != nil {
 				return err
 			}
-			return deliver(cmd, output, written.Bytes())
+			data := written.Bytes()
+			if output == "" && asJSON {
+				data = terminal.JSON(data)
+			}
+			return deliver(cmd, output, data)
 		},
 	}
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "of shards: print every failure with its details, as run --verbose")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document: the report of one bridge, the table of several")
 	cmd.Flags().BoolVar(&asHTML, "html", false, "one page, of several bridges")
 	cmd.Flags().StringVar(&reportDir, "report-dir", "", "of shards: `directory` for the report in every format")
@@ -207,7 +216,7 @@ func readShards(dirs []string) ([]*engine.Shard, error) {
 }
 
 // mergeShards makes the report that the run would have made without shards, and ends as that would have.
-func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, asJSON, otherForm bool) error {
+func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, f *runFlags, otherForm bool) error {
 	if otherForm {
 		return usagef("--html and --output are for several bridges: --report-dir has the report of the shards in every format")
 	}
@@ -222,6 +231,7 @@ func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, 
 		}
 		file.Apply(report, time.Now())
 	}
+	var unwritten error
 	if dir != "" {
 		if err := prepare(dir, cmd.ErrOrStderr()); err != nil {
 			return err
@@ -229,12 +239,9 @@ func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, 
 		if err := removeReport(dir); err != nil {
 			return err
 		}
-		if err := format.WriteAll(report, dir); err != nil {
-			return err
-		}
+		unwritten = format.WriteAll(report, dir)
 	}
-	f := &runFlags{json: asJSON}
-	if err := f.show(cmd, report, dir); err != nil {
+	if err := f.show(cmd, report, dir, unwritten); err != nil {
 		return err
 	}
 	if code := report.ExitCode(); code != exitOK {

@@ -42,12 +42,14 @@ type runFlags struct {
 	only, skip                []string
 	rerunFailed               string // a report or inReportDir; "": not given
 	failFast, keepUp          bool
-	jobs                      int  // 0: as many as help
-	worker                    bool // one of another run
+	jobs                      int    // 0: as many as help
+	worker                    bool   // one of another run
+	alone                     string // why one worker tests all; "": it need not, or is asked to
 	shard, runID              string
 	contract                  string // a version
 	side                      string // that counts; "": both
 	strict, quiet, list, json bool
+	verbose                   bool // show each failure with its details
 	clients                   []string
 	cleanup, configSchema     bool
 	reportDir                 string
@@ -155,6 +157,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of the organisation that makes the bridge, for the report")
 	flags.StringVar(&f.implementation.Contact, "contact", "", "contact `address` of the bridge's makers, for the report")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only the verdict")
+	flags.BoolVar(&f.verbose, "verbose", false, "print every failure, warning and untested MUST with its details, not a summary of one screen")
 	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
 	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
 	flags.BoolVar(&f.configSchema, "config-schema", false, "print the JSON Schema of the file of --config, for editors, and test nothing")
@@ -208,10 +211,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if p.previous != nil {
 		report.Since = reports.Compare(p.previous, report)
 	}
-	if err := f.keep(cmd, report, p.reportDir); err != nil {
+	unwritten := format.WriteAll(report, p.reportDir)
+	if err := f.show(cmd, report, p.reportDir, unwritten); err != nil {
 		return err
 	}
-	if err := f.show(cmd, report, p.reportDir); err != nil {
+	if err := f.writeKnown(cmd, report); err != nil {
 		return err
 	}
 	if p.keepUp {
@@ -242,9 +246,11 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 		return nil, err
 	}
 	parts, err := f.inWorkers(cmd, p, bundles, cleared)
-	shared := parts != nil
-	if err == nil && !shared {
+	if err == nil && parts == nil {
 		parts, err = f.inTurn(cmd, p, bundles, cleared)
+		if err == nil && f.alone != "" {
+			cmd.PrintErrf("bridgecheck: one worker tested all, because %s\n", terminal.Escape(f.alone))
+		}
 	}
 	if err == nil {
 		err = cleared()
@@ -261,9 +267,7 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if shared {
-		whole.Started, whole.DurationMS = began.UTC(), time.Since(began).Milliseconds()
-	}
+	whole.Started, whole.DurationMS = began.UTC(), time.Since(began).Milliseconds()
 	if p.rerunOf != "" {
 		whole.Settings["rerun_failed"] = p.rerunOf
 	}
@@ -344,11 +348,8 @@ func (p *plan) firstFailure(r reports.Result) string {
 	return "--fail-fast: " + r.ID + " failed"
 }
 
-// keep writes the report, and the baseline if one is requested.
-func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := format.WriteAll(report, dir); err != nil {
-		return err
-	}
+// writeKnown writes the failures as a baseline, if one is requested.
+func (f *runFlags) writeKnown(cmd *cobra.Command, report *reports.Report) error {
 	switch {
 	case f.writeBaseline == "":
 		return nil
@@ -369,13 +370,28 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 	return nil
 }
 
-// show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations,
-// and the job gets its summary.
-func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+// show prints the result: the report as JSON, its headline, the details or the summary. On GitHub the findings become
+// annotations, and the job gets its summary. The verdict depends on no file: if the report could not be written, unwritten
+// says why, and it stands there with the reason.
+func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, unwritten error) error {
+	out := cmd.OutOrStdout()
+	if unwritten != nil {
+		missing := fmt.Sprintf("the report in %s cannot be written: %s", dir, reason(unwritten))
+		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(missing))
+		if dir = ""; !f.json && !f.quiet {
+			fmt.Fprintln(out, terminal.Escape(missing))
+		}
+	}
+	if err := f.showOn(out, report, dir); err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(err.Error()))
+	}
+	return nil
+}
+
+func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) error {
 	switch {
 	case f.json:
 		var b bytes.Buffer
@@ -387,6 +403,8 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 	case f.quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
+	case f.verbose:
+		return console(out).Details(report, dir)
 	}
 	return console(out).Summary(report, dir)
 }

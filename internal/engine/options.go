@@ -174,7 +174,7 @@ func unknownCapability(all *contract.Contract, name string) error {
 	for i, c := range all.Capabilities {
 		names[i] = c.Name
 	}
-	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, suggest.Nearest(name, names))
+	return usage("there is no capability %q; did you mean %s? `bridgecheck checks` lists all", name, suggest.Nearest(name, names))
 }
 
 // family is the prefix of capabilities that exclude each other.

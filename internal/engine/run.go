@@ -264,7 +264,7 @@ func (s *Session) Part() *Part {
 		Ledger:       s.ledger(),
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: s.target.Name, Version: s.target.Version, Organisation: s.target.Organisation, Contact: s.target.Contact},
-		Capabilities: r.Claimed, Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: o.Wire,
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
 		Filtered: len(o.Only)+len(o.Skip) > 0 || o.Short || s.filtered, Results: s.inOrder(),
 	}
 	report.NoBridge = r.Redact.Text(r.NotABridge)

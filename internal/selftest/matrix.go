@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -50,7 +49,7 @@ func newMatrix(rows []Row, tested []contract.Clause) Matrix {
 	}
 	m.Figures.Survivors = m.Figures.Mutants - m.Figures.Killed
 	for _, c := range tested {
-		if c.Level != reports.MAY && !kills[c.ID] {
+		if c.Level != contract.MAY && !kills[c.ID] {
 			m.Unproven = append(m.Unproven, c.ID)
 		}
 	}

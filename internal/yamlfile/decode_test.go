@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,61 @@ func TestDecodeNamesEveryMistake(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// Whatever form the nesting has, a file costs a bounded time, and one that is deep and allowed is read.
+func TestDepthAndAliasesAreBounded(t *testing.T) {
+	lines := func(line func(int) string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(line(i))
+		}
+		return b.String()
+	}
+	forms := map[string]func(n int) string{
+		"keys":          func(n int) string { return lines(func(i int) string { return strings.Repeat(" ", i) + "a:\n" }, n) },
+		"flow mappings": func(n int) string { return strings.Repeat("{a: ", n) + "1" + strings.Repeat("}", n) },
+		"flow lists":    func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) },
+		"lists":         func(n int) string { return strings.Repeat("- ", n) + "1" },
+		"quoted keys":   func(n int) string { return strings.Repeat(`{"]\"": `, n) + "1" + strings.Repeat("}", n) },
+		"many lines":    func(n int) string { return lines(func(int) string { return "[\n" }, n) + strings.Repeat("]\n", n) },
+	}
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			for _, n := range []int{maxDepth + 1, 3000} {
+				if _, err := Root("f.yaml", []byte(form(n))); err == nil || !strings.Contains(err.Error(), "values are nested more than 200 deep") || !strings.HasPrefix(err.Error(), "f.yaml:") {
+					t.Errorf("%d deep: the error is %v", n, err)
+				}
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("refusing it takes %s", took)
+			}
+			if root, err := Root("f.yaml", []byte(form(maxDepth-2))); err != nil || root == nil {
+				t.Errorf("%d deep is refused: %v", maxDepth-2, err)
+			}
+		})
+	}
+	const brackets = "[{[{[{[{"
+	for name, in := range map[string]string{
+		"a text":          "text: a " + strings.Repeat(brackets, 100),
+		"a quoted text":   "text: '" + strings.Repeat(brackets, 100) + "'",
+		"a comment":       "a: 1 # " + strings.Repeat(brackets, 100),
+		"a block scalar":  "- a: |\n    x\n\n     " + strings.Repeat(brackets, 100) + "\n  b: 1",
+		"a folded scalar": ">\n  " + strings.Repeat(brackets, 100),
+		"many siblings":   strings.Repeat("- {a: [1]}\n", 1000),
+		"many key levels": strings.Repeat("- a:\n    b:\n      c: []\n", 1000),
+	} {
+		if _, err := Root("f.yaml", []byte(in)); err != nil {
+			t.Errorf("brackets in %s count as nesting: %v", name, err)
+		}
+	}
+	bomb := "a0: &a0 [x, x]\n" + lines(func(i int) string {
+		return fmt.Sprintf("a%d: &a%d [*a%d, *a%d, *a%d]\n", i+1, i+1, i, i, i)
+	}, 40)
+	if _, err := Root("f.yaml", []byte(bomb)); err == nil || !strings.Contains(err.Error(), "f.yaml:13: column ") || !strings.Contains(err.Error(), "with its aliases") {
+		t.Errorf("aliases of aliases: the error is %v", err)
 	}
 }
 

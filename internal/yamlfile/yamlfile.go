@@ -15,8 +15,11 @@ import (
 )
 
 // Root is the value of a file's one document; nil where there is none, or null. A second document is an error, since nobody
-// would read it.
+// would read it; so is one that nests values too deep, or whose aliases stand for too many.
 func Root(name string, data []byte) (*yaml.Node, error) {
+	if line, err := Bounded(data); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+	}
 	var doc, more yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	if err := documents.Decode(&doc); err != nil && err != io.EOF {
@@ -31,7 +34,7 @@ func Root(name string, data []byte) (*yaml.Node, error) {
 	case err != nil && err != io.EOF:
 		return nil, Malformed(name, data, err)
 	}
-	return doc.Content[0], nil
+	return doc.Content[0], expanded(name, doc.Content[0])
 }
 
 var atLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)

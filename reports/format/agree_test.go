@@ -65,7 +65,7 @@ func TestFormatsAgree(t *testing.T) {
 
 		"badge-svg":   holds(r.State(), fmt.Sprintf("(%d of %d)", s.Pass, s.Pass+s.Fail+s.Warn+s.Known+s.Fixed)),
 		"badge-json":  holds(r.State(), fmt.Sprintf("(%d of %d)", s.Pass, s.Pass+s.Fail+s.Warn+s.Known+s.Fixed)),
-		"console":     holds(r.State(), fmt.Sprintf("%d passed, %d failed, %d error, %d fixed, %d warned, %d known, %d not testable, %d not applicable", s.Pass, s.Fail, s.Error, s.Fixed, s.Warn, s.Known, s.NotTestable, s.NotApplicable)),
+		"console":     holds(r.State(), fmt.Sprintf("%d passed, %d failed, %d error, %d fixed, %d warned, %d known, %d not testable, %d not\napplicable", s.Pass, s.Fail, s.Error, s.Fixed, s.Warn, s.Known, s.NotTestable, s.NotApplicable)),
 		"annotations": holds(r.State(), "::error title=mapping/no-params-object (MUST)::", "::warning title=list/description-not-empty (SHOULD)::"),
 	}
 	for _, f := range All() {

@@ -49,7 +49,7 @@ func (c *Console) Clause(d ClauseDoc) error {
 		{"why", d.Why}, {"right", d.Right}, {"wrong", d.Wrong}, {"fix", d.Remedy}, {"proven by", strings.Join(d.Mutants, ", ")},
 		{"source", d.Source}, {"binds", "bridges that claim " + cmp.Or(d.Capability, "tools")}, {"seen from", d.Wire}, {"check", check},
 	} {
-		c.field(&b, part.name, c.wrapped(part.text, fieldIndent))
+		c.field(&b, part.name, part.text)
 	}
 	_, err := io.WriteString(c.Out, b.String())
 	return err

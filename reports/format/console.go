@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,21 +16,25 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// Console shows a run to a person at a terminal. The zero value with an Out is plain text of 100 columns without live
+// Console shows a run to a person at a terminal. The zero value with an Out is plain text of 80 columns without live
 // progress, as CI logs want it.
 type Console struct {
-	Out   io.Writer
-	Color bool
-	Width int  // columns; 0 means 100
-	Live  bool // rewrite one line with the progress
+	Out     io.Writer
+	Color   bool
+	Width   int  // columns; 0 means 80
+	Live    bool // rewrite one line with the progress
+	Verbose bool // keep each failure on the screen while the run goes on
 }
 
 // NewConsole fits a console to f: colour and live progress on a terminal that can do them, neither elsewhere. Getenv
-// is os.Getenv or a stand-in; it follows NO_COLOR, TERM=dumb and CI.
+// is os.Getenv or a stand-in; it follows NO_COLOR, TERM=dumb, CI and, where there is no terminal, COLUMNS.
 func NewConsole(f *os.File, getenv func(string) string) *Console {
 	c := &Console{Out: f}
 	fd := int(f.Fd())
 	if !term.IsTerminal(fd) || getenv("TERM") == "dumb" {
+		if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns >= 40 {
+			c.Width = columns
+		}
 		return c
 	}
 	c.Color = getenv("NO_COLOR") == ""
@@ -44,14 +50,14 @@ var colours = map[reports.Verdict]string{
 	reports.Pass: "32", reports.Fail: "1;31", reports.Warn: "33", reports.Known: "36", reports.Fixed: "1;35", reports.NotTestable: "33", reports.NotApplicable: "2", reports.Error: "1;31",
 }
 
-// Progress shows that done of total clauses are tested, the last of them with this result. A failure stays on the screen; all else is
-// one line that the next call rewrites. Without Live it shows nothing.
+// Progress shows that done of total clauses are tested, the last of them with this result, in one line that the next
+// call rewrites; with Verbose a failure stays on the screen. Without Live it shows nothing.
 func (c *Console) Progress(done, total int, last reports.Result) {
 	if !c.Live {
 		return
 	}
 	c.ClearProgress()
-	if last.Verdict == reports.Fail || last.Verdict == reports.Error {
+	if c.Verbose && (last.Verdict == reports.Fail || last.Verdict == reports.Error) {
 		fmt.Fprintf(c.Out, "%s %s %s\n", c.paint(colours[last.Verdict], strings.ToUpper(string(last.Verdict))), last.ID, c.fit(last.Message, len(last.ID)+8))
 	}
 	prefix := fmt.Sprintf("[%d/%d] ", done, total)
@@ -65,37 +71,131 @@ func (c *Console) ClearProgress() {
 	}
 }
 
-// Summary shows what a person can act on after a run whose report was written to dir: each failure, warning and
-// untested MUST with its details, the counts, and the outcome as the last line.
+// summaryLines is how many lines a summary has at most, so that a screen shows all of it.
+const summaryLines = 25
+
+// summaryCauses is how many causes a summary shows.
+const summaryCauses = 3
+
+// Summary shows on one screen what a person has to know after a run whose report was written to dir (empty: to none): the
+// gravest causes, the counts, whose fault it is, the next command, and the outcome as the last line. Details has the rest.
 func (c *Console) Summary(r *reports.Report, dir string) error {
-	var b strings.Builder
-	c.entries(&b, entriesOf(r, append(r.With(reports.Fail, reports.Error, reports.Fixed), r.With(reports.Warn)...)), dir)
-	c.entries(&b, entriesOf(r, r.Blocked()), dir)
-	for _, result := range r.Unseen() {
-		fmt.Fprintf(&b, "%s  %s  %s\n", c.paint(colours[reports.NotTestable], "NOT SEEN"), c.paint("1", result.ID), terminal.Escape(result.Message))
+	r = r.Escaped()
+	tail := c.outcome(r, dir)
+	var causes []string
+	for most := 4; most > 0; most-- { // lines of one text; fewer where there is no room
+		if causes = c.causes(r, most); len(causes)+len(tail) <= summaryLines {
+			break
+		}
 	}
-	for _, p := range r.BaselineProblems {
-		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[reports.Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
+	if over := len(causes) + len(tail) - summaryLines; over > 0 {
+		causes = append(causes[:len(causes)-over-1], "… more in the report")
 	}
+	_, err := io.WriteString(c.Out, strings.Join(append(causes, tail...), "\n")+"\n")
+	return err
+}
+
+// causes shows the first cause with what it takes to fix it, the next ones in two lines, and how many more there are. A text
+// has at most most lines.
+func (c *Console) causes(r *reports.Report, most int) []string {
+	groups := distinct(r.Groups())
+	var lines []string
+	for i, g := range groups[:min(len(groups), summaryCauses)] {
+		result := r.Results[slices.IndexFunc(r.Results, func(result reports.Result) bool { return result.ID == g.Clause })]
+		head := fmt.Sprintf("%s  %s  %s", c.paint(colours[result.Verdict], strings.ToUpper(words[result.Verdict])), c.paint("1", result.ID), result.Level)
+		if n := len(g.Clauses) - 1; n > 0 {
+			head += fmt.Sprintf("  and %d more", n)
+		}
+		lines = append(lines, head)
+		if i > 0 {
+			lines = append(lines, c.block("", result.Message, 1)...)
+			continue
+		}
+		lines = append(lines, c.block("", result.Text, most)...)
+		lines = append(lines, c.block("", result.Subject(), most)...)
+		lines = append(lines, c.block("expected", result.Expected, min(most, 2))...)
+		lines = append(lines, c.block("got", result.Actual, min(most, 2))...)
+		lines = append(lines, c.block("to do", g.Remedy, most)...)
+	}
+	if more := len(groups) - summaryCauses; more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more causes in the report", more))
+	}
+	if n := len(r.Unseen()); n > 0 {
+		lines = append(lines, fmt.Sprintf("%s  %d MUSTs need to see more than the front side", c.paint(colours[reports.NotTestable], "NOT SEEN"), n))
+	}
+	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 2)] {
+		lines = append(lines, c.cut(baselineLine(p)))
+	}
+	if len(lines) > 0 {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// distinct leaves out the groups whose clauses all stand in groups before them.
+func distinct(groups []reports.Group) []reports.Group {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(groups, func(g reports.Group) bool {
+		is := false
+		for _, clause := range g.Clauses {
+			is = is || !seen[clause]
+			seen[clause] = true
+		}
+		return !is
+	})
+}
+
+func baselineLine(p reports.BaselineProblem) string {
+	return fmt.Sprintf("BASELINE  %s:%d: %s: %s", p.File, p.Line, p.Clause, p.Text)
+}
+
+// outcome is how a run ended: counts, report, whose fault it is, where to begin, and the verdict.
+func (c *Console) outcome(r *reports.Report, dir string) []string {
 	s := r.Counted()
 	var counts []string
 	for _, v := range []reports.Verdict{reports.Pass, reports.Fail, reports.Error, reports.Fixed, reports.Warn, reports.Known, reports.NotTestable, reports.NotApplicable} {
 		if n := s.Count(v); n > 0 {
-			counts = append(counts, c.paint(colours[v], fmt.Sprintf("%d %s", n, words[v])))
+			counts = append(counts, fmt.Sprintf("%d %s", n, words[v]))
 		}
 	}
-	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, terminal.Escape(r.Target.Title()), r.Seed)
+	lines := c.cutAt(c.wrapped(fmt.Sprintf("%s in %.2f s · %s · seed %d", strings.Join(counts, ", "), float64(r.DurationMS)/1000, terminal.Line(r.Target.Title(), 100), r.Seed), 0), 3)
 	if dir != "" {
-		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
+		lines = append(lines, "report: "+filepath.Join(dir, "report.html"))
+	}
+	if fault := r.AtFault(); len(fault) > 0 {
+		lines = append(lines, c.cutAt(c.wrapped("at fault: "+strings.Join(fault, ", "), 0), 2)...)
 	}
 	if cause, ok := r.FirstCause(); ok {
-		fmt.Fprintf(&b, "fix this first: %s\n", terminal.Escape(cause.Explains(r)))
+		lines = append(lines, c.cutAt(c.wrapped("fix this first: "+cause.Explains(r), 0), 2)...)
 	}
 	if first, ok := r.First(); ok {
-		fmt.Fprintf(&b, "begin with: %s · bridgecheck checks explain %[1]s\n", first.ID)
+		begin, explain := "begin with: "+first.ID+" ·", "bridgecheck checks explain "+first.ID
+		if c.Width == 0 || len(begin)+len(explain) < c.Width {
+			begin, explain = begin+" "+explain, ""
+		}
+		lines = append(lines, begin)
+		if explain != "" { // a command stays whole
+			lines = append(lines, explain)
+		}
 	}
 	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State().Kind()]
-	fmt.Fprintln(&b, c.paint(colour, r.Headline()))
+	return append(lines, c.paint(colour, r.Headline()))
+}
+
+// Details shows each failure, warning and untested MUST of a run with its details, and then how it ended. What fails stands
+// last, next to the outcome, where a reader looks first.
+func (c *Console) Details(r *reports.Report, dir string) error {
+	r = r.Escaped()
+	var b strings.Builder
+	for _, result := range r.Unseen() {
+		fmt.Fprintf(&b, "%s  %s  %s\n", c.paint(colours[reports.NotTestable], "NOT SEEN"), c.paint("1", result.ID), c.fit(result.Message, len(result.ID)+12))
+	}
+	c.entries(&b, entriesOf(r, r.Blocked()), dir)
+	c.entries(&b, entriesOf(r, append(r.With(reports.Warn), r.With(reports.Fail, reports.Error, reports.Fixed)...)), dir)
+	for _, p := range r.BaselineProblems {
+		b.WriteString(c.wrapped(baselineLine(p), 2) + "\n\n")
+	}
+	b.WriteString(strings.Join(c.outcome(r, dir), "\n") + "\n")
 	_, err := io.WriteString(c.Out, b.String())
 	return err
 }
@@ -132,67 +232,105 @@ func (c *Console) entries(b *strings.Builder, entries []entry, dir string) {
 func (c *Console) finding(b *strings.Builder, e entry, dir string) {
 	r := e.Result
 	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
-	if r.Text != "" {
-		c.field(b, "", c.wrap(terminal.Line(r.Text, valueBytes)))
-	}
-	c.field(b, "", c.wrap(terminal.Escape(terminal.Clip(r.Subject(), valueBytes))))
-	c.field(b, "expected", terminal.Escape(terminal.Clip(r.Expected, valueBytes)))
-	c.field(b, "got", terminal.Escape(terminal.Clip(r.Actual, valueBytes)))
-	c.field(b, "to do", c.wrapped(terminal.Escape(terminal.Clip(r.Remedy, valueBytes)), fieldIndent))
-	if len(r.Curl) <= curlBytes {
-		c.field(b, "repeat", terminal.Escape(r.Curl))
+	c.field(b, "", r.Text)
+	c.field(b, "", r.Subject())
+	c.field(b, "expected", r.Expected)
+	c.field(b, "got", r.Actual)
+	c.field(b, "to do", r.Remedy)
+	if r.Curl != "" && len(r.Curl) <= curlBytes {
+		fmt.Fprintf(b, "  %s%s\n", c.paint("2", "repeat    "), r.Curl)
 	}
 	if dir != "" && len(r.Evidence) > 0 {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}
 	if len(e.same) > 0 {
-		c.field(b, "same", c.wrapped(terminal.Escape(e.cause)+", also of "+strings.Join(e.same, ", "), fieldIndent))
+		c.field(b, "same", e.cause+", also of "+few(e.same))
 	}
 	b.WriteString("\n")
 }
 
-// field writes a named value, indented; a value of many lines is cut.
+// fewNames is how many names of a list a line shows.
+const fewNames = 6
+
+// few lists names, and of many the first few and how many more there are.
+func few(names []string) string {
+	if more := len(names) - fewNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:fewNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (c *Console) field(b *strings.Builder, name, value string) {
-	if value == "" {
-		return
+	for _, line := range c.block(name, value, valueLines) {
+		b.WriteString(line + "\n")
 	}
-	lines := strings.Split(strings.TrimRight(value, "\n"), "\n")
-	if over := len(lines) - valueLines; over > 0 {
-		lines = append(lines[:valueLines], fmt.Sprintf("… %d more", over))
+}
+
+// block is a named value as lines of the width, indented, at most so many. Without a name it is one paragraph.
+func (c *Console) block(name, value string, most int) []string {
+	if strings.TrimSpace(value) == "" {
+		return nil
 	}
-	indent := "  "
+	value = terminal.Clip(value, valueBytes)
+	indent := strings.Repeat(" ", fieldIndent)
+	if name == "" {
+		indent, value = "  ", strings.Join(strings.Fields(value), " ")
+	}
+	lines := c.cutAt(c.wrapped(strings.TrimRight(value, "\n"), len(indent)), most)
+	for i := range lines {
+		lines[i] = indent + lines[i]
+	}
 	if name != "" {
-		indent = strings.Repeat(" ", fieldIndent)
-		fmt.Fprintf(b, "  %s", c.paint("2", fmt.Sprintf("%-10s", name)))
-		b.WriteString(lines[0] + "\n")
-		lines = lines[1:]
+		lines[0] = "  " + c.paint("2", fmt.Sprintf("%-*s", fieldIndent-2, name)) + lines[0][fieldIndent:]
 	}
-	for _, l := range lines {
-		fmt.Fprintf(b, "%s%s\n", indent, l)
-	}
+	return lines
 }
 
-// wrap makes one paragraph of text and breaks it at blanks so that it fits the width with the smallest indent.
-func (c *Console) wrap(s string) string {
-	return c.wrapped(strings.Join(strings.Fields(s), " "), 2)
+// cutAt splits text into at most most lines; the last one says that there is more.
+func (c *Console) cutAt(text string, most int) []string {
+	lines := strings.Split(text, "\n")
+	if len(lines) <= most {
+		return lines
+	}
+	lines = lines[:most]
+	last := c.fit(lines[most-1], fieldIndent+2)
+	if blank := strings.LastIndexByte(last, ' '); blank > len(last)/2 && len(last) < len(lines[most-1]) {
+		last = last[:blank] // between words
+	}
+	lines[most-1] = strings.TrimRight(last, " ") + " …"
+	return lines
 }
 
-// wrapped breaks each line of s at blanks so that it fits the width with its indent.
+// cut is a line of the width, with a mark where it was longer.
+func (c *Console) cut(s string) string {
+	if utf8.RuneCountInString(s) < c.width() {
+		return s
+	}
+	return string([]rune(s)[:c.width()-3]) + " …"
+}
+
+// wrapped breaks each line of s that does not fit the width with its indent, at blanks; a word that is too long stays whole.
 func (c *Console) wrapped(s string, indent int) string {
-	width := max(c.width()-indent-2, 20)
+	width := max(c.width()-indent, 20)
 	var b strings.Builder
-	for i, paragraph := range strings.Split(s, "\n") {
+	for i, line := range strings.Split(s, "\n") {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		column := 0
-		for j, word := range strings.Fields(paragraph) {
+		if utf8.RuneCountInString(line) <= width {
+			b.WriteString(line)
+			continue
+		}
+		margin := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		column := len(margin)
+		b.WriteString(margin)
+		for j, word := range strings.Fields(line) {
 			n := utf8.RuneCountInString(word)
 			switch {
 			case j == 0:
 			case column+1+n > width:
-				b.WriteString("\n")
-				column = 0
+				b.WriteString("\n" + margin)
+				column = len(margin)
 			default:
 				b.WriteString(" ")
 				column++
@@ -215,7 +353,7 @@ func (c *Console) fit(s string, used int) string {
 
 func (c *Console) width() int {
 	if c.Width == 0 {
-		return 100
+		return 80
 	}
 	return c.Width
 }

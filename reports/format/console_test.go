@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
-func TestSummaryShowsWhatToActOn(t *testing.T) {
-	var b bytes.Buffer
-	if err := (&Console{Out: &b, Width: 80}).Summary(sample.Every(), "out"); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
+func TestDetailsShowWhatToActOn(t *testing.T) {
+	text := printed(t, &Console{Width: 100}, (*Console).Details, sample.Every())
 	for _, want := range []string{
 		"FAILED  mapping/no-params-object  MUST\n",
 		"  tool cache.rebuild: inputSchema.properties is [], want {}\n",
@@ -27,21 +25,104 @@ func TestSummaryShowsWhatToActOn(t *testing.T) {
 		"WARNED  list/description-not-empty  SHOULD\n",
 		"NOT TESTABLE  invoke/denied  MUST\n",
 		"  to do     Name one under invocations.\n",
-		"2 passed, 2 failed, 1 error, 1 fixed, 1 warned, 1 known, 2 not testable, 1 not applicable in 1.23 s · Example bridge 2.3 · seed 9007199254740993\n",
+		"2 passed, 2 failed, 1 error, 1 fixed, 1 warned, 1 known, 2 not testable, 1 not applicable in 1.23 s\n· Example bridge 2.3 · seed 9007199254740993\n",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the summary lacks %q:\n%s", want, text)
+			t.Errorf("the details lack %q:\n%s", want, text)
 		}
 	}
 	if strings.Contains(text, "invoke/null-result") {
 		t.Error("an untested SHOULD is shown as something to act on")
 	}
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "not conformant: 2 clauses fail") {
+	if strings.Index(text, "NOT TESTABLE  ") > strings.Index(text, "FAILED  ") {
+		t.Error("what could not be tested pushes the failures off the screen")
+	}
+	if last := lastLine(text); !strings.HasPrefix(last, "not conformant: 2 clauses fail") {
 		t.Errorf("the last line is %q", last)
 	}
 	if strings.Contains(text, "\x1b") {
 		t.Error("there is an escape sequence without colour")
+	}
+}
+
+// printed is what a console shows of a report whose directory is out.
+func printed(t *testing.T, c *Console, show func(*Console, *reports.Report, string) error, r *reports.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	c.Out = &b
+	if err := show(c, r, "out"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// manyFailures is a report in which so many clauses fail, each by itself, with long values and remedies.
+func manyFailures(n int) *reports.Report {
+	r := sample.Kept()
+	for i := range n {
+		result := reports.Result{ID: fmt.Sprintf("list/case-%d", i), Level: reports.MUST, Area: "list", Verdict: reports.Fail, Text: strings.Repeat("A rule. ", 60),
+			Findings: []reports.Finding{{Subject: fmt.Sprintf("case %d", i), Expected: strings.Repeat("a page ", 90), Actual: "500\n" + strings.Repeat("line\n", 90), Request: new(0)}},
+			Remedy:   strings.Repeat("PHP: fix\nGo: fix it in many words that do not fit one line of a terminal, whatever its width may be\n", 9),
+			Evidence: []reports.Exchange{{Request: reports.Message{Method: "GET", URL: "http://b/x"}}}}
+		result.Conclude()
+		r.Results = append(r.Results, result)
+	}
+	return r
+}
+
+// The summary of any run fits a screen of 25 lines, and no line of it is broken by the terminal but for long names.
+func TestSummaryFitsAScreen(t *testing.T) {
+	blocked, unseen, stale := sample.Kept(), sample.Kept(), manyFailures(30)
+	for i := range 70 {
+		result := reports.Result{ID: fmt.Sprintf("fresh/case-%d", i), Level: reports.MUST, Area: "fresh", Verdict: reports.NotTestable, Message: strings.Repeat("the site was slow ", 30), Remedy: "Wait."}
+		blocked.Results, unseen.Results = append(blocked.Results, result), append(unseen.Results, result)
+		stale.Results = append(stale.Results, result)
+		stale.BaselineProblems = append(stale.BaselineProblems, reports.BaselineProblem{File: "b.yaml", Line: i, Clause: result.ID, Text: strings.Repeat("expired ", 50)})
+	}
+	unseen.Wire = reports.Front
+	stale.Target.Name, stale.CutShort, stale.Wire = strings.Repeat("a bridge ", 40), "interrupted", reports.Front
+	hostile := reportIn(func(string) string { return strings.Repeat(sample.Hostile, 3) })
+	for name, c := range map[string]struct {
+		report *reports.Report
+		want   []string
+	}{
+		"conformant":       {sample.Kept(), []string{"2 passed in 1.23 s · Example bridge 2.3", "report: out/report.html"}},
+		"every verdict":    {sample.Every(), []string{"FAILED  describe/reflects-safely  MUST", "at fault: the bridge (2 failures)", "begin with: describe/reflects-safely ·"}},
+		"one failure":      {manyFailures(1), []string{"FAILED  list/case-0  MUST", "  expected  a page", "  got       500\n", "  to do     PHP: fix\n"}},
+		"many failures":    {manyFailures(60), []string{"FAILED  list/case-0  MUST", "FAILED  list/case-2  MUST", "… and 57 more causes in the report", "at fault: the bridge (60 failures)"}},
+		"causes":           {crashes(), []string{"FAILED  list/case-1  MUST  and 2 more", "\nfix this first: no response: the connection was closed: explains 3 of 4"}},
+		"nothing testable": {blocked, []string{"NOT TESTABLE  fresh/case-0  MUST  and 69 more", "at fault: the site (70 MUSTs not tested)", "  to do     Wait."}},
+		"the front side":   {unseen, []string{"NOT SEEN  70 MUSTs need to see more than the front side"}},
+		"all at once":      {stale, []string{"BASELINE  b.yaml:0: fresh/case-0: expired", "the baseline (70 entries that do not hold)"}},
+		"hostile texts":    {hostile, nil},
+	} {
+		for _, width := range []int{0, 80, 120} {
+			text := printed(t, &Console{Width: width}, (*Console).Summary, c.report)
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s, width %d: it lacks %q:\n%s", name, width, want, text)
+				}
+			}
+			if n := strings.Count(text, "\n"); n > 25 {
+				t.Errorf("%s, width %d: it has %d lines:\n%s", name, width, n, text)
+			}
+			if !strings.HasPrefix(lastLine(text), string(c.report.State())+": ") {
+				t.Errorf("%s, width %d: the last line is %q", name, width, lastLine(text))
+			}
+			for line := range strings.Lines(strings.TrimSuffix(text, lastLine(text)+"\n")) { // scripts read the outcome as one line
+				if words := strings.Fields(line); utf8.RuneCountInString(line) > max(width, 80)+1 && len(words) > 3 && (width > 0 || words[0] != "begin") {
+					t.Errorf("%s, width %d: the terminal breaks the line %q", name, width, line)
+				}
+			}
+			if painted := printed(t, &Console{Width: width, Color: true}, (*Console).Summary, c.report); regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(painted, "") != text {
+				t.Errorf("%s, width %d: with colour it is another text", name, width)
+			}
+		}
 	}
 }
 
@@ -57,12 +138,14 @@ func TestProgressIsQuietWithoutATerminal(t *testing.T) {
 
 func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
 	var b bytes.Buffer
-	c := &Console{Out: &b, Live: true, Width: 60}
+	c := &Console{Out: &b, Live: true, Width: 60, Verbose: true}
 	r := sample.Every()
 	c.Progress(1, 11, r.Results[0])
 	c.Progress(2, 11, r.Results[4])
 	c.ClearProgress()
-	const want = "\r\x1b[K[1/11] list/answers-json\r\x1b[KFAIL describe/reflects-safely describe: <script>window.pw\n[2/11] describe/reflects-safely\r\x1b[K"
+	c.Verbose = false
+	c.Progress(2, 11, r.Results[4])
+	const want = "\r\x1b[K[1/11] list/answers-json\r\x1b[KFAIL describe/reflects-safely describe: <script>window.pw\n[2/11] describe/reflects-safely\r\x1b[K\r\x1b[K[2/11] describe/reflects-safely"
 	if got := b.String(); got != want {
 		t.Errorf("progress writes\n%q, want\n%q", got, want)
 	}
@@ -79,31 +162,14 @@ func TestConsoleFitsWhatItWritesTo(t *testing.T) {
 	}
 }
 
-func TestSummaryOfManyFailuresStaysReadable(t *testing.T) {
-	r := sample.Kept()
-	for i := range 60 {
-		result := reports.Result{ID: fmt.Sprintf("list/case-%d", i), Level: reports.MUST, Area: "list", Verdict: reports.Fail, Text: "A rule.",
-			Findings: []reports.Finding{{Subject: fmt.Sprintf("case %d", i), Expected: "200", Actual: "500", Request: new(0)}}, Remedy: "PHP: fix\nGo: fix",
-			Evidence: []reports.Exchange{{Request: reports.Message{Method: "GET", URL: "http://b/x"}}}}
-		result.Conclude()
-		r.Results = append(r.Results, result)
-	}
-	var b bytes.Buffer
-	if err := (&Console{Out: &b}).Summary(r, "out"); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	if n := strings.Count(text, "\n"); n > 12*10+60 {
+func TestDetailsOfManyFailuresStayReadable(t *testing.T) {
+	text := printed(t, &Console{}, (*Console).Details, manyFailures(60))
+	if n := strings.Count(text, "\n"); n > 12*50+60 {
 		t.Errorf("60 failures take %d lines", n)
 	}
 	for i := range 60 {
 		if !strings.Contains(text, fmt.Sprintf("FAILED  list/case-%d  ", i)) {
 			t.Errorf("case %d is not shown", i)
-		}
-	}
-	for _, want := range []string{"\n  case 0\n  expected  200\n  got       500\n", "\nFAILED  list/case-59  case 59: expected 200, got 500\n\n", "\nbegin with: list/case-0 · bridgecheck checks explain list/case-0\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the summary lacks %q:\n%s", want, text)
 		}
 	}
 }

@@ -29,10 +29,10 @@ func crashes() *reports.Report {
 func TestEveryFormatShowsACauseOnce(t *testing.T) {
 	const first = "no response: the connection was closed: explains 3 of 4 failures"
 	for name, want := range map[string][]string{
-		"console":     {"\nfix this first: " + first + "\n", "\nbegin with: list/case-1 ·", "same      no response: the connection was closed, also of list/case-2, list/case-3\n"},
+		"console":     {"\nfix this first: " + first + "\n", "\nbegin with: list/case-1 ·", "FAILED  list/case-1  MUST  and 2 more\n"},
 		"annotations": {"::notice title=fix this first::" + first + ": list/case-1, list/case-2, list/case-3\n", "::error title=list/case-1 and 2 more (MUST)::"},
 		"markdown":    {"**Fix this first.** " + first + ".\n", "- no response: the connection was closed (3): `list/case-1`, `list/case-2`, `list/case-3`\n"},
-		"html":        {`<p class="cause"><bdi>` + first, `>list/case-1</a>, <a href="#list%2fcase-2">list/case-2</a>, <a href="#list%2fcase-3">list/case-3</a></li>`},
+		"html":        {`<p class="cause"><bdi>` + first, `<li><a href="#list%2fcase-2">list/case-2</a></li><li><a href="#list%2fcase-3">list/case-3</a></li></ul>`},
 		"json":        {`"cause": "no response: the connection was closed",`, `"failing": 3,`},
 	} {
 		f, err := Named(name)

@@ -1,7 +1,8 @@
 // Package format writes a report for people and tools: report.json, a page, JUnit, SARIF, Markdown, badges, annotations
 // of a CI job and the console. All lists the formats; WriteAll writes those of a report directory, and Verify reads their
-// verdicts back. Each format is a view of a reports.Report: none decides a verdict, and each escapes every text of it,
-// because a bridge may have sent it. Beside the formats there are pages on several reports (Tabulate, WriteIndex) and on
+// verdicts back. Each format is a view of a reports.Report: none decides a verdict. Every text of a report may come
+// from a bridge: all formats but report.json write an escaped copy (reports.Report.Escaped), and each adds the escapes of its
+// own syntax. Beside the formats there are pages on several reports (Tabulate, WriteIndex) and on
 // the contract itself (WriteClauses).
 package format
 
@@ -32,15 +33,20 @@ type Format struct {
 func All() []Format {
 	return []Format{
 		{Name: "json", File: "report.json", MediaType: "application/json", Write: reports.WriteJSON, Verdicts: jsonVerdicts},
-		{Name: "html", File: "report.html", MediaType: "text/html; charset=utf-8", Write: writeHTML, Verdicts: htmlVerdicts},
-		{Name: "junit", File: "junit.xml", MediaType: "application/xml", Write: writeJUnit, Verdicts: junitVerdicts},
-		{Name: "sarif", File: "report.sarif", MediaType: "application/sarif+json", Write: writeSARIF, Verdicts: sarifVerdicts},
-		{Name: "markdown", File: "summary.md", MediaType: "text/markdown; charset=utf-8", Write: writeMarkdown, Verdicts: markdownVerdicts},
-		{Name: "badge-svg", File: "badge.svg", MediaType: "image/svg+xml", Write: writeBadgeSVG, Brief: true},
-		{Name: "badge-json", File: "badge.json", MediaType: "application/json", Write: writeBadgeJSON, Brief: true},
-		{Name: "annotations", MediaType: "text/plain; charset=utf-8", Write: writeAnnotations, Brief: true},
-		{Name: "console", MediaType: "text/plain; charset=utf-8", Write: writeConsole, Brief: true},
+		{Name: "html", File: "report.html", MediaType: "text/html; charset=utf-8", Write: escaped(writeHTML), Verdicts: htmlVerdicts},
+		{Name: "junit", File: "junit.xml", MediaType: "application/xml", Write: escaped(writeJUnit), Verdicts: junitVerdicts},
+		{Name: "sarif", File: "report.sarif", MediaType: "application/sarif+json", Write: escaped(writeSARIF), Verdicts: sarifVerdicts},
+		{Name: "markdown", File: "summary.md", MediaType: "text/markdown; charset=utf-8", Write: escaped(writeMarkdown), Verdicts: markdownVerdicts},
+		{Name: "badge-svg", File: "badge.svg", MediaType: "image/svg+xml", Write: escaped(writeBadgeSVG), Brief: true},
+		{Name: "badge-json", File: "badge.json", MediaType: "application/json", Write: escaped(writeBadgeJSON), Brief: true},
+		{Name: "annotations", MediaType: "text/plain; charset=utf-8", Write: escaped(writeAnnotations), Brief: true},
+		{Name: "console", MediaType: "text/plain; charset=utf-8", Write: escaped(writeConsole), Brief: true},
 	}
+}
+
+// escaped lets a writer see no text that is not escaped.
+func escaped(write func(io.Writer, *reports.Report) error) func(io.Writer, *reports.Report) error {
+	return func(w io.Writer, r *reports.Report) error { return write(w, r.Escaped()) }
 }
 
 // Names lists the names of all formats.

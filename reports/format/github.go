@@ -17,6 +17,7 @@ func GitHub(out io.Writer, r *reports.Report, getenv func(string) string) error 
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return nil
 	}
+	r = r.Escaped()
 	if err := writeAnnotations(out, r); err != nil {
 		return fmt.Errorf("annotate: %w", err)
 	}
@@ -70,7 +71,7 @@ func annotate(b *strings.Builder, kind string, entries []entry) {
 
 // commandText escapes a workflow command's message, commandProperty one of its properties.
 func commandText(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(terminal.Escape(s))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
 
 func commandProperty(s string) string {

@@ -58,7 +58,8 @@ type reportView struct {
 	Reasons  string
 	Counts   []verdictCount
 	First    *resultView     // the fault to begin with; nil: none
-	Cause    string          // the cause that explains most failures; "": none explains two
+	Cause    string          // the gravest cause; "": it does not explain two failures
+	Steps    [][]segment     // how to fix the first fault
 	Shared   []reports.Group // the causes of several clauses
 	Table    []areaRow
 	Filters  filterOptions
@@ -117,7 +118,7 @@ type setting struct{ Name, Value string }
 const slowestShown = 15
 
 var pages = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
-	"visible": terminal.Visible,
+	"visible": terminal.Escape,
 	"prose":   prose,
 	"steps":   steps,
 	"word":    func(v reports.Verdict) string { return words[v] },
@@ -143,15 +144,18 @@ func writeHTML(w io.Writer, r *reports.Report) error {
 	if first, ok := r.First(); ok {
 		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
 	}
+	if p.First != nil {
+		p.Steps = p.First.Steps
+	}
 	if cause, ok := r.FirstCause(); ok {
-		p.Cause = cause.Explains(r)
+		p.Cause, p.Steps = cause.Explains(r), steps(cause.Remedy)
 	}
 	p.Shared = slices.DeleteFunc(r.Groups(), func(g reports.Group) bool { return len(g.Clauses) < 2 })
 	for _, result := range r.Results {
 		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e reports.Exchange) bool { return len(e.Drupal) > 0 })
 	}
 	for name, value := range r.Settings {
-		p.Settings = append(p.Settings, setting{terminal.Visible(name), terminal.Visible(fmt.Sprint(value))})
+		p.Settings = append(p.Settings, setting{name, fmt.Sprint(value)})
 	}
 	slices.SortFunc(p.Settings, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
 	return pages.ExecuteTemplate(w, "report.gohtml", p)
@@ -199,7 +203,7 @@ func cellOf(r *reports.Report, area string, level reports.Level) areaCell {
 // prose splits a sentence of the contract at its backquotes: what is between two of them is code.
 func prose(s string) []segment {
 	var segments []segment
-	for i, part := range strings.Split(terminal.Visible(s), "`") {
+	for i, part := range strings.Split(s, "`") {
 		segments = append(segments, segment{part, i%2 == 1})
 	}
 	return segments

@@ -92,8 +92,8 @@ func junitArea(r *reports.Report, area string) junitSuite {
 		Name:      "bridgecheck." + area,
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{
-			{"target", terminal.Visible(r.Target.URL)},
-			{"ledger", terminal.Visible(r.Ledger.Name())},
+			{"target", r.Target.URL},
+			{"ledger", r.Ledger.Name()},
 			{"state", string(r.State())},
 		},
 	}
@@ -125,7 +125,7 @@ func junitWhole(r *reports.Report) junitSuite {
 	suite := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, p := range r.BaselineProblems {
 		text := terminal.VisibleLine(p.Text, 1000)
-		suite.Cases = append(suite.Cases, junitCase{Name: terminal.Visible(fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause)), Class: name, Time: seconds(0),
+		suite.Cases = append(suite.Cases, junitCase{Name: fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause), Class: name, Time: seconds(0),
 			Failure: &junitOutcome{Message: text, Type: "baseline", Text: text}})
 		suite.Failures++
 	}
@@ -181,9 +181,9 @@ func details(r reports.Result) string {
 		switch {
 		case part.text == "":
 		case part.name == "":
-			fmt.Fprintln(&b, terminal.Visible(terminal.Clip(part.text, 4<<10)))
+			fmt.Fprintln(&b, terminal.Clip(part.text, 4<<10))
 		default:
-			fmt.Fprintf(&b, "%s: %s\n", part.name, terminal.Visible(terminal.Clip(part.text, 4<<10)))
+			fmt.Fprintf(&b, "%s: %s\n", part.name, terminal.Clip(part.text, 4<<10))
 		}
 	}
 	return b.String()

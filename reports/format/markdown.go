@@ -65,7 +65,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 	if len(r.BaselineProblems) > 0 {
 		fmt.Fprint(&b, "### Baseline entries that no longer apply\n\n")
 		for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 50)] {
-			fmt.Fprintf(&b, "- `%s:%d` %s: %s\n", p.File, p.Line, md(p.Clause), md(terminal.VisibleLine(p.Text, 500)))
+			fmt.Fprintf(&b, "- %s:%d %s: %s\n", md(p.File), p.Line, md(p.Clause), md(terminal.VisibleLine(p.Text, 500)))
 		}
 		b.WriteString("\n")
 	}
@@ -201,22 +201,29 @@ func markdownTable(b *strings.Builder, r *reports.Report) {
 	b.WriteString("\n</details>\n")
 }
 
-// md makes text of one line safe between Markdown and the HTML in it: shown as it is, never a link, tag or table cell.
+// mdLinks are what GitHub makes a link of without further syntax.
+var mdLinks = strings.NewReplacer("://", "&#58;//", "www.", "&#119;ww.", "WWW.", "&#87;WW.")
+
+// md makes one line of text, safe between Markdown and the HTML in it: shown as it is, never a link, tag, table cell, list or
+// heading, wherever it stands in a line.
 func md(s string) string {
 	var b strings.Builder
-	for _, c := range html.EscapeString(terminal.Visible(s)) {
-		if strings.ContainsRune("\\`*_{}[]()#+!|~@", c) {
+	s = mdLinks.Replace(html.EscapeString(strings.Join(strings.Fields(s), " ")))
+	for i, c := range s {
+		switch {
+		case strings.ContainsRune("\\`*_{}[]()+!|~@", c), c == '#' && !strings.HasSuffix(b.String(), "&"),
+			i == 0 && strings.ContainsRune("-=", c), c == '.' && strings.Trim(s[:i], "0123456789") == "" && strings.HasPrefix(s[i+1:]+" ", " "):
 			fmt.Fprintf(&b, "&#%d;", c)
-			continue
+		default:
+			b.WriteRune(c)
 		}
-		b.WriteRune(c)
 	}
 	return b.String()
 }
 
 // fenced is text as a code block whose fence is longer than any run of backquotes in it.
 func fenced(s string) string {
-	s = terminal.Visible(terminal.Clip(s, markdownValue))
+	s = terminal.Clip(s, markdownValue)
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"

@@ -115,7 +115,7 @@ func writeSARIF(w io.Writer, r *reports.Report) error {
 	}
 	summary := r.Counted()
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: terminal.Visible(r.Tool.Version), Rules: []sarifRule{}}},
+		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: r.Tool.Version, Rules: []sarifRule{}}},
 		Automation:  sarifID{"bridgecheck/"},
 		Invocations: []sarifInvocation{{Successful: r.CutShort == "" && summary.Error == 0, Start: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}},
 		Results:     []sarifResult{},
@@ -126,7 +126,7 @@ func writeSARIF(w io.Writer, r *reports.Report) error {
 	}
 	for _, p := range r.BaselineProblems {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications,
-			sarifNotification{"error", sarifText{Text: terminal.Visible(fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 1000)))}})
+			sarifNotification{"error", sarifText{Text: fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 1000))}})
 	}
 	for i, result := range r.Results {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(result))
@@ -148,11 +148,11 @@ func sarifRuleOf(r reports.Result) sarifRule {
 			help = append(help, part.title+": "+part.text)
 		}
 	}
-	plain := terminal.Visible(strings.Join(help, "\n\n"))
+	plain := strings.Join(help, "\n\n")
 	return sarifRule{
 		ID:      r.ID,
 		Short:   sarifText{Text: fmt.Sprintf("%s %s", r.ID, r.Level)},
-		Full:    sarifText{Text: terminal.Visible(cmp.Or(r.Text, r.ID))},
+		Full:    sarifText{Text: cmp.Or(r.Text, r.ID)},
 		Help:    sarifText{Text: cmp.Or(plain, r.ID), Markdown: fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
 		Default: sarifDefault{level},
 		Extra:   map[string]any{"level": r.Level, "tags": []string{r.Area, string(r.Level)}},
@@ -170,7 +170,7 @@ func sarifResultOf(r reports.Result, rule int, level string, at int) sarifResult
 		Fingerprints: map[string]string{"clause/v1": r.ID},
 	}
 	if r.Verdict == reports.Known {
-		s.Suppressions = []sarifSuppression{{"external", terminal.Visible(cmp.Or(r.KnownReason, "known by the baseline"))}}
+		s.Suppressions = []sarifSuppression{{"external", cmp.Or(r.KnownReason, "known by the baseline")}}
 	}
 	return s
 }

@@ -38,6 +38,7 @@ func Tabulate(all []*reports.Report) *Table {
 	t := &Table{Columns: []Column{}, Rows: []TableRow{}}
 	at := map[string]int{}
 	for column, r := range all {
+		r = r.Escaped()
 		t.Columns = append(t.Columns, Column{r.Target, r.Ledger.Name(), r.State(), r.Headline(), r.Counted()})
 		for _, result := range r.Results {
 			i, ok := at[result.ID]

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode"
-
-	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // segment is a run of text that two values share, or that one of them has alone.
@@ -85,7 +83,7 @@ func indented(s string) string {
 	if len(s) > 0 && (s[0] == '{' || s[0] == '[') && json.Indent(&b, []byte(s), "", "  ") == nil {
 		s = b.String()
 	}
-	return terminal.Visible(s)
+	return s
 }
 
 // splitWords splits s into words, runs of blanks, and single other characters; joined they are s again.

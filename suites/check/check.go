@@ -153,13 +153,13 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 
 // NewResult is what the contract says of a clause, before anything is tested.
 func NewResult(clause contract.Clause) reports.Result {
-	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
+	return reports.Result{ID: clause.ID, Level: reports.Level(clause.Level), Area: clause.Area, Text: clause.Text, Source: clause.Source,
+		Capability: Requires(clause), Wire: reports.Wire(clause.Wire), Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 // Broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
 func Broken(clause contract.Clause) reports.Verdict {
-	if clause.Level == reports.MUST {
+	if clause.Level == contract.MUST {
 		return reports.Fail
 	}
 	return reports.Warn

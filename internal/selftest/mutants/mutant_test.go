@@ -12,7 +12,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
-	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -74,7 +73,7 @@ func TestEveryMustHasAMutant(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("the area %s has no mutants: add it to Areas in internal/selftest/mutants/mutant.go", c.Area)
-		case c.Level != reports.MAY && !broken[c.ID]:
+		case c.Level != contract.MAY && !broken[c.ID]:
 			t.Errorf("%s %s: no mutant breaks it: add one to internal/selftest/mutants/%s", c.Level, c.ID, file)
 		}
 	}
