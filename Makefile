@@ -4,10 +4,11 @@
 # make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
 # make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
-# make packaging, make release-check  the images, the GitHub Action and the module for Testcontainers, the release's configuration
+# make packaging  the images, the GitHub Action and the module for Testcontainers
 # make platforms  build for every system and processor of a release, and vet for every other system (make systems: that alone)
 # make wine       the Windows binary under wine
-# make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
+# make packages  an archive, the npm packages and the Composer package for this machine's platform
+# make dist       archives for every platform, with checksums and SBOMs
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
 # make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
 # make bench-run  how long runs take with one worker, and with those that help
@@ -15,10 +16,9 @@
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-GORELEASER  := go run github.com/goreleaser/goreleaser/v2@v2.14.0
-FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test testcontainers
+FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test packaging
 
-.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check packages install-check notices module clients packaging ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -124,18 +124,18 @@ lint:
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # Built as `make dist` builds, so that the cache of builds serves both.
 platforms: systems
-	@for platform in $(PLATFORMS); do \
+	@for platform in $(or $(PLATFORMS),$(ALL_PLATFORMS)); do \
 		echo "build $$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/bridgecheck || exit 1; \
 	done
 
 # Vet reads all files of a system, those of tests and tools as well; no file is for a processor (test/repo), so one processor
 # of each system is enough. Those of this system lint reads.
-SYSTEMS := $(filter-out $(shell go env GOHOSTOS),$(sort $(foreach platform,$(PLATFORMS),$(firstword $(subst /, ,$(platform))))))
+SYSTEMS := $(filter-out $(shell go env GOHOSTOS),$(sort $(foreach platform,$(ALL_PLATFORMS),$(firstword $(subst /, ,$(platform))))))
 systems:
 	@for system in $(SYSTEMS); do \
 		echo "vet $$system"; \
@@ -149,13 +149,17 @@ wine:
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty --exclude '*' 2>/dev/null))
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 EPOCH   := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
-RELEASE  = go run ./internal/tools/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(PLATFORMS)"
+RELEASE  = go run -trimpath ./packaging/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(or $(PLATFORMS),$(2))"
 
 version:
 	@echo "$(VERSION)"
 
 dist:
-	$(call RELEASE,archives)
+	$(call RELEASE,archives,$(ALL_PLATFORMS))
+
+packages:
+	@echo "compiling: some minutes the first time"
+	@$(call RELEASE,packages,$(shell go env GOOS)/$(shell go env GOARCH))
 
 # The copy holds what is committed or added, so that a file that is neither is seen.
 dist-check: dist
@@ -164,14 +168,7 @@ dist-check: dist
 	$(if $(FULL),GOCACHE="$$copy/cache") $(MAKE) --no-print-directory -C "$$copy" dist VERSION="$(VERSION)" COMMIT="$(COMMIT)" EPOCH=$(EPOCH) PLATFORMS="$(PLATFORMS)" >/dev/null && \
 	diff -r dist "$$copy/dist" && echo "the same bytes twice: $$(wc -l <dist/checksums.txt) files"
 
-npm: dist
-	$(call RELEASE,npm)
-	cd dist/npm && for package in */; do npm pack --silent --pack-destination . "./$$package" || exit 1; done
-
-composer: dist
-	$(call RELEASE,composer)
-
-install-check: npm composer
+install-check: packages
 	FULL=$(FULL) .ci/install
 
 notices:
@@ -192,16 +189,7 @@ test/clients/node_modules: test/clients/package-lock.json
 packaging:
 	cd test/release && go vet ./... && go test -count=1 ./...
 	BASE="$(BASE)" .ci/image
-	cd testcontainers && go vet ./... && go test -count=1 -v ./...
-
-# The release's configuration, by goreleaser's own check, and that it builds what make dist does, for every platform.
-release-check: goreleaser
-	$(GORELEASER) check
-	GORELEASER="$(GORELEASER)" .ci/release
-
-# Some minutes the first time: goreleaser is large. Then it is in the cache of builds.
-goreleaser:
-	$(GORELEASER) --version
+	cd packaging/testcontainers && go vet ./... && go test -count=1 -v ./...
 
 ci:
 	.ci/run

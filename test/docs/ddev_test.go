@@ -16,7 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
-const addon = "../../ddev"
+const addon = "../../packaging/ddev"
 
 // strictly reads a YAML file of the add-on; an unknown key is an error.
 func strictly(t *testing.T, name string, into any) {

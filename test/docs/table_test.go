@@ -14,7 +14,7 @@ var notRun = []struct {
 	{regexp.MustCompile(`^(bin/)?bridgecheck selftest( +#.*| --mutant .*)?$`), "tests mutants for minutes; cmd/bridgecheck/testdata/script/selftest.txtar runs one"},
 	{regexp.MustCompile(`^bridgecheck mock verify --transcripts (DIR|recordings/)`), "needs recordings of a real site; the tests of mockdrupal/transcript have some"},
 	{regexp.MustCompile(`\bbridgecheck mock record --url https://site.example`), "records a real site; cmd/bridgecheck/testdata/script/mock.txtar records the mock"},
-	{regexp.MustCompile(`^(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make dist, npm and composer build; .ci/install does it where there is no Go"},
+	{regexp.MustCompile(`^(\(cd dist && )?(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make packages builds; .ci/install does it where there is no Go"},
 	{regexp.MustCompile(`^ddev `), "needs DDEV and Docker; TestTheCommandsOfDDEV runs what the containers run"},
 	{regexp.MustCompile(`^docker `), "needs Docker and its registry; .ci/image builds and runs the images"},
 	{regexp.MustCompile(`\bk6 run `), "needs k6"},
