@@ -14,11 +14,10 @@
 # make bench-run  how long runs take with one worker, and with those that help
 # make weights    measure how long each check takes, for the order of workers and the balance of shards
 # make notices    write THIRD_PARTY_NOTICES
-# make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test packaging
 
-.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check packages install-check notices module clients packaging ci clean
+.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check packages install-check notices clients packaging ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -173,9 +172,6 @@ install-check: packages
 
 notices:
 	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
-
-module:
-	@go run ./internal/tools/module "$(MODULE)"
 
 # The MCP clients that people have, at the versions in test/clients/package.json. Needs npm.
 clients: test/clients/node_modules

@@ -40,12 +40,15 @@ func Heaviest(ids []string, inProcess bool) {
 	})
 }
 
+// unmeasured is the weight of a check that weights.json does not have yet.
+const unmeasured = 100
+
 // Of is the weight in milliseconds.
 func (w Weight) Of(inProcess bool) int {
 	if inProcess {
-		return w.InProcess
+		return cmp.Or(w.InProcess, unmeasured)
 	}
-	return w.RealTime
+	return cmp.Or(w.RealTime, unmeasured)
 }
 
 // registerByWeight builds a tree without containers, in which the check that takes longest comes first. Those of a site
