@@ -3,6 +3,7 @@ package repo
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +12,15 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// An authentication kind that a bridge may claim is known to site files, the harness, the mock and the reference bridge.
+// An authentication kind that a bridge may claim is known to site files, the harness, the mock, the recording proxy and the
+// reference bridge: a request of each kind is sent through all of them.
 func TestAuthenticationKindsAgree(t *testing.T) {
 	clauses, err := contract.Load()
 	if err != nil {
@@ -38,16 +42,11 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 	}
 }
 
+// testAuthenticationKind ends with the first place that does not know the kind, since what follows needs it.
 func testAuthenticationKind(t *testing.T, kind string) {
-	if _, err := fixtures.Parse("site.yaml", []byte("auth: {jsonrpc: ["+kind+"]}\n")); err != nil {
-		t.Errorf("site files do not know it: add %q to Kinds in internal/authkind/authkind.go: %v", kind, err)
+	if authkind.Of(kind).Name == "" {
+		t.Fatalf("nothing knows %s: add `{Name: %q, Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go", kind, kind)
 	}
-	for _, s := range bridge.Settings() {
-		if err := s.Set(&bridge.Options{}, kind); s.Name == "credentials" && err != nil {
-			t.Errorf("the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go: %v", err)
-		}
-	}
-
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		t.Fatal(err)
@@ -57,24 +56,77 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(mock)
-	defer server.Close()
+	drupal := httptest.NewServer(mock)
+	defer drupal.Close()
 	caller := harness.T{Environment: &harness.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
 		Drupal: &harness.Drupal{SiteSide: &harness.SiteSide{Recorder: mock}, Mock: mock}}}
 	credentials, _ := caller.CredentialsOf(harness.Agent)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
+	header := http.Header{}
+	credentials.Apply(header)
+	if len(header) == 0 {
+		t.Fatalf("the suites do not send %s: add it to Drupal.credentialsOf in suites/harness/t.go and Credentials.Apply in suites/harness/identity.go", kind)
+	}
+	send := func(address string) int {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = header.Clone()
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	last := func(j *journal.Journal) (e journal.Entry) {
+		if all := j.Entries(0); len(all) > 0 {
+			e = all[len(all)-1]
+		}
+		return e
+	}
+
+	status := send(drupal.URL + "/jsonrpc/methods")
+	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(harness.Agent) || e.Scheme != kind {
+		t.Fatalf("the agent who claims auth-%s is %q by %q at the mock, with %d: add a reader to mockdrupal/credentials/credentials.go and a case to request.identify in mockdrupal/auth.go",
+			kind, e.User, e.Scheme, status)
+	}
+
+	address, err := url.Parse(drupal.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	credentials.Apply(request.Header)
-	response, err := server.Client().Do(request)
+	recorder, err := proxy.New(address, proxy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
-	entry := mock.Journal().Entries(0)[0]
-	if response.StatusCode != http.StatusOK || entry.User != string(harness.Agent) || entry.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/harness/t.go and Credentials.Apply in suites/harness/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
-			kind, entry.User, entry.Scheme, response.StatusCode)
+	recording := httptest.NewServer(recorder)
+	defer recording.Close()
+	status = send(recording.URL + "/jsonrpc/methods")
+	if e := last(recorder.Journal()); status != http.StatusOK || e.User == "" || e.Scheme != kind {
+		t.Errorf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
+			kind, e.User, e.Scheme, status)
+	}
+
+	o := bridge.Options{Drupal: drupal.URL}
+	for _, s := range bridge.Settings() {
+		if s.Name == "credentials" {
+			if err := s.Set(&o, kind); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reference, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reference.Close()
+	front := httptest.NewServer(reference)
+	defer front.Close()
+	status = send(front.URL + "/mcp/tools/list")
+	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(harness.Agent) || e.Scheme != kind {
+		t.Errorf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/upstream/caller.go",
+			kind, e.User, e.Scheme, status)
 	}
 }
