@@ -1,49 +1,65 @@
-# make run    build bridgecheck and test the reference bridge
-# make test   all tests
-# make fuzz     every fuzz target, FUZZTIME each
-# make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
-# make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
-# make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
-# make packaging, make release-check  the images, the GitHub Action and the module for Testcontainers, the release's configuration
-# make platforms  build for every system and processor of a release, and vet for every other system (make systems: that alone)
-# make wine       the Windows binary under wine
-# make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
-# make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
-# make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
-# make bench-run  how long runs take with one worker, and with those that help
-# make weights    measure how long each check takes, for the order of workers and the balance of shards
-# make notices    write THIRD_PARTY_NOTICES
-# make module MODULE=example.org/you/bridgecheck  move the module to another path
+# `make` lists the targets: each has its text after ##.
+.DEFAULT_GOAL := help
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-GORELEASER  := go run github.com/goreleaser/goreleaser/v2@v2.14.0
-FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test testcontainers
+FORMATTED   := bridge cmd fixtures internal mockdrupal packaging reports suites test
 
-.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+# One set of flags for everything that make, CI and the tests build, so that no package is compiled twice: without cgo and
+# with -trimpath the cache of builds serves releases and copies of the repository, too; make lint runs all of vet, so that
+# go test need not run a part of it again; only a debugger reads what -w leaves out, and it takes long to link.
+# docs/contributing.md has the same for a shell.
+FLAGS := -trimpath -vet=off -ldflags=-w
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out $(FLAGS),$(shell go env GOFLAGS)) $(FLAGS)
 
-run: build
+# Tests wait more than they compute, so that twice as many packages run as there are processors.
+GO_TEST = go test -timeout 20m -p $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+
+.PHONY: $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
+
+run: build ## build bridgecheck and test the reference bridge over the mock Drupal
 	./bin/bridgecheck run
 
-build:
-	go build -trimpath -buildvcs=auto -o bin/bridgecheck ./cmd/bridgecheck
+build: ## bin/bridgecheck
+	@test -e bin/bridgecheck || echo "compiling bridgecheck: minutes the first time, then seconds"
+	go build -buildvcs=auto -o bin/bridgecheck ./cmd/bridgecheck
 
-# The packages that take longest come first, so that none of them is left to run alone at the end.
-test:
-	go test -timeout 20m ./test/bridges ./cmd/... ./suites/... ./test/... ./...
+# Three sizes of tests, of which each is a part of the next. -short leaves out what takes long and what starts processes, but
+# for the command line, whose tests start it, and for test/attacks and test/replicas, which -short leaves out as a whole. The
+# flags are the same in check and test, so that test takes over the results of check.
+check: lint ## before each commit: gofmt, vet, staticcheck, and the tests that start no process
+	$(GO_TEST) -short $$(go list ./... | grep -v /cmd/)
+
+test: ## the tests, but for those that take minutes; the packages that take longest come first
+	$(GO_TEST) -short ./cmd/... ./suites/... ./...
+	@echo "left to make rest: what -short skips in" $(REST)
+
+# Every package that leaves something out with -short.
+REST = $(sort $(dir $(shell grep -rl 'testing.Short()' --include='*_test.go' bridge cmd fixtures internal mockdrupal packaging reports suites test)))
+rest: test/clients/node_modules ## the tests that take minutes: walk-throughs, a moved module, bridges in other languages, all mutants
+	$(GO_TEST) $(addprefix ./,$(REST))
+
+lint: ## gofmt, vet and staticcheck
+	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
 
 # The tests whose speed the race detector does not ruin; reports/format, which shares nothing, is left out for its browsers.
 # It needs cgo.
-race:
+race: ## the tests of what shares memory, with the race detector
 	CGO_ENABLED=1 go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports ./reports/baseline ./reports/serve ./suites/contract ./internal/exact
 
-# Every broken bridge must fail, every correct one must pass. FULL=1: every mutant by every clause.
-selftest: build
+# Every broken bridge must fail, every correct one must pass.
+selftest: build ## every mutant fails, every correct variant passes; FULL=1: every mutant by every clause
 	./bin/bridgecheck selftest $(if $(FULL),--full)
 
 # Runs in a row must give the same verdicts. With LOAD=1 as many busy processes as there are cores run beside all but the
 # first; they end with the shell that started them, however it ends.
 RUNS := 50
 LOAD := 0
-stability: build
+stability: build ## RUNS=50 runs in a row give the same verdicts; LOAD=1: beside busy processors
 	@dir=$$(mktemp -d); hogs=; same=0; \
 	trap 'kill $$hogs 2>/dev/null; rm -rf "$$dir"' EXIT; trap 'exit 130' HUP INT TERM; \
 	for i in $$(seq $(RUNS)); do \
@@ -60,7 +76,7 @@ stability: build
 # more than they compute, so that several share a core.
 VARIANTS = $(shell sed -n '/^.. Correct variants/,$$ s/^- \([^:]*\):.*/\1/p' docs/kill-matrix.md)
 BESIDE  := 8
-variants: build
+variants: build ## every correct variant in a run of its own is blamed for nothing; LOAD=1: beside busy processors
 	@hogs=; trap 'kill $$hogs 2>/dev/null' EXIT; trap 'exit 130' HUP INT TERM; \
 	if test $(LOAD) = 1; then \
 		for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; \
@@ -70,7 +86,7 @@ variants: build
 # Each line: one worker, then as many as help; how many times as fast, the checks that passed in a second, and what they
 # compared apart: a tool, a caller or a row of a table with a finding of its own. In process a clause is checked for each kind
 # of bridge that it applies to. The last lines are the official MCP suite's, whose checks compare one response or two.
-bench-run: build test/clients/node_modules
+bench-run: build test/clients/node_modules ## how long runs take with one worker, and with several
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --shard 1/1 --run-id bench --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
 	compare() { name=$$1; shift; one=$$(took --jobs 1 "$$@") && all=$$(took "$$@") || exit 1; \
@@ -84,7 +100,7 @@ bench-run: build test/clients/node_modules
 	go test -count=1 -v -run TestOfficialConformance ./test/clients | grep -o 'official MCP suite.*'
 
 # Two runs in one worker say how long each check takes.
-weights: build
+weights: build ## measure how long each check takes: the order of workers, the balance of shards
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/in-process" && \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/exec" --exec 'bin/bridgecheck bridge' && \
@@ -93,118 +109,99 @@ weights: build
 	go run ./internal/workers/weigh "$$dir/in-process" "$$dir/exec" "$$dir/slow"
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
-bench:
+bench: ## the speed of the reference bridge beside hand-written servers
 	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 20x -speed
 	go test -run '^$$' -bench . -benchmem ./...
 
 # A million calls to the reference bridge while its site fails in every way; all tests make a short one.
 SOAK_CALLS := 1000000
-soak:
+soak: ## a million calls while the site fails in every way
 	BRIDGE_SOAK_CALLS=$(SOAK_CALLS) go test -count=1 -timeout 2h -run '^TestSoak$$' -v ./bridge
 
 # Hostile and honest callers side by side at a bridge of its own: 10 minutes, in CI 20 s.
 SIEGE_TIME := 10m
-siege:
+siege: ## attackers and honest callers at one bridge, for SIEGE_TIME
 	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
 
 # Three replicas of the bridge with a store: what they cost, and then killed, paused and cut from it for REPLICAS_TIME. All
 # tests make a short one. Needs redis-server.
 REPLICAS_TIME := 10m
-replicas:
+replicas: ## three replicas that are killed, paused and cut off, for REPLICAS_TIME; needs redis-server
 	for test in TestSpeed TestSoak; do REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run "^$$test$$" -v ./test/replicas || exit 1; done
 
-# Every fuzz target for so long, FUZZJOBS side by side, else as many as there are processors; prints the inputs of each and of all.
+# FUZZTIME for each target, FUZZJOBS side by side, else as many as there are processors.
 FUZZTIME := 1m
 FUZZJOBS :=
-fuzz:
+fuzz: ## every fuzz target, FUZZTIME each
 	go run ./internal/tools/fuzz -time $(FUZZTIME) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
-lint:
-	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
-	go vet ./...
-	go run $(STATICCHECK) ./...
+# PLATFORMS, on the command line or in the environment, names others: PLATFORMS="linux/amd64 windows/arm64".
+ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-
-# Built as `make dist` builds, so that the cache of builds serves both.
-platforms: systems
-	@for platform in $(PLATFORMS); do \
+platforms: systems ## build for every system and processor of a release, and vet for every other system
+	@for platform in $(or $(PLATFORMS),$(ALL_PLATFORMS)); do \
 		echo "build $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/bridgecheck || exit 1; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -o /dev/null ./cmd/bridgecheck || exit 1; \
 	done
 
 # Vet reads all files of a system, those of tests and tools as well; no file is for a processor (test/repo), so one processor
 # of each system is enough. Those of this system lint reads.
-SYSTEMS := $(filter-out $(shell go env GOHOSTOS),$(sort $(foreach platform,$(PLATFORMS),$(firstword $(subst /, ,$(platform))))))
-systems:
+SYSTEMS = $(filter-out $(shell go env GOHOSTOS),$(sort $(foreach platform,$(ALL_PLATFORMS),$(firstword $(subst /, ,$(platform))))))
+systems: ## vet for every other system
 	@for system in $(SYSTEMS); do \
 		echo "vet $$system"; \
-		GOOS=$$system GOARCH=amd64 CGO_ENABLED=0 go vet -trimpath ./... || exit 1; \
+		GOOS=$$system GOARCH=amd64 go vet ./... || exit 1; \
 	done
 
-wine:
+wine: ## the Windows binary under wine
 	.ci/wine
 
 # The version is the tag, or names the commit. Where there is no git, give all three.
-VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty --exclude '*' 2>/dev/null))
-COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
-EPOCH   := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
-RELEASE  = go run ./internal/tools/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(PLATFORMS)"
+VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty --exclude '*' 2>/dev/null))
+COMMIT  = $(shell git rev-parse HEAD 2>/dev/null)
+EPOCH   = $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+RELEASE = go run ./packaging/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(or $(PLATFORMS),$(2))"
 
-version:
+version: ## the version that a build of this commit has
 	@echo "$(VERSION)"
 
-dist:
-	$(call RELEASE,archives)
+packages: ## dist: archive, SBOM, npm and Composer packages for this machine's platform, or for PLATFORMS
+	@echo "compiling: two to three minutes the first time"
+	@$(call RELEASE,packages,$(shell go env GOOS)/$(shell go env GOARCH))
+
+dist: ## dist: archives and SBOMs for every platform, or for PLATFORMS
+	@$(call RELEASE,archives,$(ALL_PLATFORMS))
 
 # The copy holds what is committed or added, so that a file that is neither is seen.
-dist-check: dist
+dist-check: dist ## the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
 	@copy=$$(mktemp -d); trap 'chmod -R u+w "$$copy"; rm -rf "$$copy"' EXIT; \
 	git ls-files -z | tar --null -cT - | tar -xC "$$copy" && \
 	$(if $(FULL),GOCACHE="$$copy/cache") $(MAKE) --no-print-directory -C "$$copy" dist VERSION="$(VERSION)" COMMIT="$(COMMIT)" EPOCH=$(EPOCH) PLATFORMS="$(PLATFORMS)" >/dev/null && \
 	diff -r dist "$$copy/dist" && echo "the same bytes twice: $$(wc -l <dist/checksums.txt) files"
 
-npm: dist
-	$(call RELEASE,npm)
-	cd dist/npm && for package in */; do npm pack --silent --pack-destination . "./$$package" || exit 1; done
-
-composer: dist
-	$(call RELEASE,composer)
-
-install-check: npm composer
+install-check: packages ## what make packages built gives a verdict where there is no Go; FULL=1: of all clauses
 	FULL=$(FULL) .ci/install
 
-notices:
+notices: ## write THIRD_PARTY_NOTICES
 	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
 
-module:
-	@go run ./internal/tools/module "$(MODULE)"
-
-# The MCP clients that people have, at the versions in test/clients/package.json. Needs npm.
-clients: test/clients/node_modules
+# The MCP clients that people have, at the versions in test/clients/package.json. Their tests skip loudly without them.
+clients: test/clients/node_modules ## real MCP clients, and Prism with the OpenAPI document, against the bridge; needs npm
 	go test ./test/clients
 test/clients/node_modules: test/clients/package-lock.json
-	cd test/clients && npm ci --no-audit --no-fund --silent && touch node_modules
+	@if command -v npm >/dev/null; then cd test/clients && npm ci --no-audit --no-fund --silent && touch node_modules; \
+	else echo "SKIPPED: npm is missing, so that no real MCP client is run against the bridge" >&2; fi
 
-# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images
-# by buildah, the module for Testcontainers. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no
-# registry. BRIDGECHECK_IMAGE=NAME: start the mock of that image by Docker.
-packaging:
+# The Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images by buildah, the
+# module for Testcontainers. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no registry.
+# BRIDGECHECK_IMAGE=NAME: start the mock of that image by Docker.
+packaging: ## the images, the GitHub Action and the module for Testcontainers
 	cd test/release && go vet ./... && go test -count=1 ./...
 	BASE="$(BASE)" .ci/image
-	cd testcontainers && go vet ./... && go test -count=1 -v ./...
+	cd packaging/testcontainers && go vet ./... && go test -count=1 -v ./...
 
-# The release's configuration, by goreleaser's own check, and that it builds what make dist does, for every platform.
-release-check: goreleaser
-	$(GORELEASER) check
-	GORELEASER="$(GORELEASER)" .ci/release
-
-# Some minutes the first time: goreleaser is large. Then it is in the cache of builds.
-goreleaser:
-	$(GORELEASER) --version
-
-ci:
+ci: ## all that a change has to pass
 	.ci/run
 
-clean:
+clean: ## remove what builds and runs leave behind
 	rm -rf bin dist bridgecheck-report

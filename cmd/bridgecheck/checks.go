@@ -87,7 +87,7 @@ func newChecks() *cobra.Command {
 	}
 	for _, c := range []*cobra.Command{cmd, listCmd} {
 		c.Flags().BoolVar(&form.html, "html", false, "the whole contract as one page to browse, with examples, reasons and fixes")
-		c.Flags().BoolVar(&form.markdown, "markdown", false, "the same as Markdown, as docs/contract.md has it")
+		c.Flags().BoolVar(&form.markdown, "markdown", false, "the same as Markdown")
 		c.Flags().BoolVar(&form.openAPI, "openapi", false, "the three endpoints as an OpenAPI 3.1 document, as docs/openapi.yaml has it")
 		c.Flags().StringVar(&version, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 		addOutput(c, &output)

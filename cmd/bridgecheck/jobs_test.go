@@ -207,6 +207,9 @@ func shortLived() {
 
 // Where somebody ends a bridge, the checks for which it was started are tested again, and no others.
 func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("NOT TESTED: Windows does not say that a process was killed")
 	}
@@ -269,6 +272,9 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 
 // One that ends at every call leaves untested what comes after the third end of a bundle, whatever the number of workers.
 func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
+	}
 	t.Parallel()
 	args := []string{"--exec", "crashes POST", "--only", "invoke/*", "--cases", "20"}
 	verdicts := make([][]string, 2)

@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// releaseVersion and releaseCommit are those of a release: the linker sets them. `make dist` and the configuration of goreleaser say how.
+// releaseVersion and releaseCommit are those of a release: the linker sets them. packaging/release says how.
 var releaseVersion, releaseCommit string
 
 // thisTool is this binary as reports name it: a release, or the version and the commit that Go stamped into it.

@@ -40,12 +40,15 @@ func heavier(x, y string, inProcess bool) int {
 	return cmp.Or(cmp.Compare(Weights()[y].Of(inProcess), Weights()[x].Of(inProcess)), cmp.Compare(x, y))
 }
 
+// unmeasured is the weight of a check that weights.json does not have yet.
+const unmeasured = 100
+
 // Of is the weight in milliseconds.
 func (w Weight) Of(inProcess bool) int {
 	if inProcess {
-		return w.InProcess
+		return cmp.Or(w.InProcess, unmeasured)
 	}
-	return w.RealTime
+	return cmp.Or(w.RealTime, unmeasured)
 }
 
 // IsLast reports whether a clause is of the area that is tested last.

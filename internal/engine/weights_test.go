@@ -5,22 +5,10 @@ import (
 	"testing"
 )
 
-func TestEveryCheckHasAWeight(t *testing.T) {
-	checks, err := Checked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, c := range checks {
-		known[c.ID] = true
-		if w := Weights()[c.ID]; w.InProcess <= 0 || w.RealTime <= 0 {
-			t.Errorf("%s has the weight %+v: go run ./internal/workers/weigh adds it, make weights measures all", c.ID, w)
-		}
-	}
-	for id := range Weights() {
-		if !known[id] {
-			t.Errorf("%s has a weight and no check: go run ./internal/workers/weigh takes it out", id)
-		}
+func TestACheckThatWasNotMeasuredHasAWeight(t *testing.T) {
+	var w Weight
+	if w.Of(true) != unmeasured || w.Of(false) != unmeasured {
+		t.Errorf("the weights are %d and %d ms, expected %d", w.Of(true), w.Of(false), unmeasured)
 	}
 }
 

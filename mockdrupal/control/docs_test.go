@@ -14,6 +14,9 @@ import (
 
 // TestCommandsOfTheDocumentationWork sends the control plane every command of docs/mock.md, in order.
 func TestCommandsOfTheDocumentationWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no curl is started")
+	}
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skipf("SKIPPED: the commands need curl: %v", err)

@@ -296,6 +296,9 @@ func TestControlLimits(t *testing.T) {
 
 // A whole site is put in place of the exported one: it shows and does what the mock of it shows and does; and it goes back.
 func TestControlPutsASite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no PHP is started")
+	}
 	ctx := context.Background()
 	exportedSite, module, client := controlled(t, "default")
 	before := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
@@ -335,6 +338,9 @@ func TestControlPutsASite(t *testing.T) {
 
 // Nothing is left of a module that was uninstalled, and what it changed is as it was.
 func TestUninstallLeavesNoTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no PHP is started")
+	}
 	ctx := context.Background()
 	site, module, client := controlled(t, "default")
 	must(t, client.Patch(ctx, patch.Patch{

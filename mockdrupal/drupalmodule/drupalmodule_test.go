@@ -58,6 +58,9 @@ func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
 var sites = []string{"default", "transcripts", "types"}
 
 func TestEveryFileIsPHP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no PHP is started")
+	}
 	requirePHP(t)
 	seen := map[string]bool{}
 	for _, name := range sites {
@@ -311,6 +314,9 @@ func request(id, method, params string) []byte {
 
 // Each behaviour does what the mock's does: the same request brings the same response, byte for byte.
 func TestBehavesAsTheMock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no PHP is started")
+	}
 	requirePHP(t)
 	kinds := map[fixtures.Kind]int{}
 	for _, name := range sites {
@@ -370,6 +376,9 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 
 // A notification has no response: what its result would be replaces no other.
 func TestANotificationChangesNoOtherResponse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no PHP is started")
+	}
 	requirePHP(t)
 	site := builtinSite(t, "default").Clone()
 	failing, _ := site.Method("fail.internal")

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"unicode"
 
-	"github.com/onsi/ginkgo/v2"
-
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
@@ -216,7 +214,7 @@ func (d *Drupal) LetResultsBreakOutput() {
 	if err := site.SetQuirk(quirk.LenientOutput, true); err != nil {
 		NotTestable(fmt.Sprintf("the site refuses results that break the output of their method, and %v", err))
 	}
-	ginkgo.DeferCleanup(func() { _ = site.SetQuirk(quirk.LenientOutput, false) }) // the site is gone otherwise
+	d.cleanup(func(context.Context) { _ = site.SetQuirk(quirk.LenientOutput, false) }) // the site is gone otherwise
 }
 
 // Site is the site as it is served now.

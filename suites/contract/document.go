@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,16 +34,45 @@ func (c *Contract) Markdown() string {
 		fmt.Fprintf(&b, "\n### Area: %s\n", area)
 		for _, clause := range c.Clauses {
 			if clause.Area == area {
-				c.document(&b, clause)
+				c.document(&b, "####", clause)
 			}
 		}
 	}
 	return b.String()
 }
 
-// document writes one clause.
-func (c *Contract) document(b *strings.Builder, clause Clause) {
-	fmt.Fprintf(b, "\n#### %s\n\n**%s**%s. %s\n\n", clause.ID, clause.Level, needed(clause), clause.Text)
+// Pages returns the contract as the files below docs: the guide, contract.md, leads to a page of the clauses of each area.
+func (c *Contract) Pages() map[string]string {
+	pages := map[string]string{}
+	var index strings.Builder
+	for _, area := range c.Areas() {
+		var b strings.Builder
+		var all, musts int
+		for _, clause := range c.Clauses {
+			if clause.Area == area {
+				c.document(&b, "##", clause)
+				all++
+				if clause.Level == MUST {
+					musts++
+				}
+			}
+		}
+		fmt.Fprintf(&index, "| [%s](contract/%s.md) | %d | %d |\n", area, area, all, musts)
+		pages["contract/"+area+".md"] = fmt.Sprintf("# Clauses of the area %s\n\nThe prose is in [contract.md](../contract.md). `bridgecheck run --only '%s/*'` tests these clauses.\n%s",
+			area, area, b.String())
+	}
+	pages["contract.md"] = areaLink.ReplaceAllString(c.Guide(), "](contract/$1.md)") +
+		"\n## Clauses\n\nEach clause has its level, its reason, how to fix a bridge that breaks it, its source, and a right and a wrong example.\n\n" +
+		"| area | clauses | MUST |\n|---|---|---|\n" + index.String()
+	return pages
+}
+
+// areaLink is a link of the guide to the clauses of an area in the same document.
+var areaLink = regexp.MustCompile(`\]\(#area-([\w-]+)\)`)
+
+// document writes one clause below a heading.
+func (c *Contract) document(b *strings.Builder, heading string, clause Clause) {
+	fmt.Fprintf(b, "\n%s %s\n\n**%s**%s. %s\n\n", heading, clause.ID, clause.Level, needed(clause), clause.Text)
 	fmt.Fprintf(b, "- Why: %s\n", clause.Why)
 	if fix := clause.Fix.String(); strings.Contains(fix, "\n") {
 		fmt.Fprintf(b, "- Fix:\n  - %s\n", strings.ReplaceAll(fix, "\n", "\n  - "))

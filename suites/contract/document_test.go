@@ -2,6 +2,8 @@ package contract
 
 import (
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,9 +22,14 @@ func TestTheDocumentsAreUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"contract.md": c.Markdown(), "openapi.yaml": c.OpenAPI()} {
+	documents := c.Pages()
+	documents["openapi.yaml"] = c.OpenAPI()
+	for name, want := range documents {
 		golden := "../../docs/" + name
 		if *update {
+			if err := os.MkdirAll(path.Dir(golden), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(golden, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -30,6 +37,15 @@ func TestTheDocumentsAreUpToDate(t *testing.T) {
 		got, err := os.ReadFile(golden)
 		if err != nil || string(got) != want {
 			t.Errorf("docs/%s is not what the contract says (%v): go test ./suites/contract -update", name, err)
+		}
+	}
+	files, err := filepath.Glob("../../docs/contract/*")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("docs/contract has %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if documents["contract/"+filepath.Base(file)] == "" {
+			t.Errorf("docs/contract/%s is the page of no area: remove it", filepath.Base(file))
 		}
 	}
 }
@@ -66,13 +82,13 @@ func TestTheDocumentIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := c.Markdown()
+	text, pages := c.Markdown(), c.Pages()
 	if strings.Contains(text, "{{") {
 		t.Error("the document has a mark for which nothing is inserted")
 	}
-	for _, id := range c.IDs() {
-		if !strings.Contains(text, "\n#### "+id+"\n") {
-			t.Errorf("the document has no %s", id)
+	for _, clause := range c.Clauses {
+		if !strings.Contains(text, "\n#### "+clause.ID+"\n") || !strings.Contains(pages["contract/"+clause.Area+".md"], "\n## "+clause.ID+"\n") {
+			t.Errorf("the document, or the page of its area, has no %s", clause.ID)
 		}
 	}
 	var codes []string

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,7 +16,7 @@ import (
 //go:embed reasons/*.yaml
 var reasons embed.FS
 
-// Reason explains a clause. Fix is empty where there is no usual cause; the other members are never empty.
+// Reason explains a clause. Fix is empty where there is no usual cause; the other members are never empty in a release.
 type Reason struct {
 	Why   string `yaml:"why" json:"why"`     // what goes wrong, and who is affected
 	Right string `yaml:"right" json:"right"` // an exchange that keeps the clause
@@ -41,41 +43,47 @@ func (f Fix) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// explain adds to every clause its reason from the file of its area.
-func (c *Contract) explain(files fs.FS) error {
+func (r Reason) complete() bool { return r.Why != "" && r.Right != "" && r.Wrong != "" }
+
+// explain adds to every clause its reason from the file of its area. It returns what is missing, and reasons of no clause, each
+// with what to do about it: only the contract's own test fails of them, so that one omission is one failure.
+func (c *Contract) explain(files fs.FS) (problems []string, err error) {
 	for _, area := range c.Areas() {
-		if err := c.explainArea(files, area); err != nil {
-			return fmt.Errorf("read the reasons of the contract: %w", err)
+		found, err := c.explainArea(files, area)
+		if err != nil {
+			return nil, fmt.Errorf("read the reasons of the contract: %w", err)
 		}
+		problems = append(problems, found...)
 	}
-	return nil
+	return problems, nil
 }
 
-func (c *Contract) explainArea(files fs.FS, area string) error {
+func (c *Contract) explainArea(files fs.FS, area string) (problems []string, err error) {
 	f, err := files.Open("reasons/" + area + ".yaml")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	decoder := yaml.NewDecoder(f)
 	decoder.KnownFields(true)
 	var all map[string]Reason
 	if err := decoder.Decode(&all); err != nil {
-		return fmt.Errorf("%s: %w", area, err)
+		return nil, fmt.Errorf("%s: %w", area, err)
 	}
 	for i, clause := range c.Clauses {
 		if clause.Area != area {
 			continue
 		}
 		reason := all[clause.ID]
-		if reason.Why == "" || reason.Right == "" || reason.Wrong == "" {
-			return fmt.Errorf("%s lacks why, right or wrong in %s.yaml", clause.ID, area)
+		if !reason.complete() {
+			problems = append(problems, fmt.Sprintf("the clause %s lacks why, right or wrong: add `%s: {why: \"…\", right: \"…\", wrong: \"…\", fix: {any: \"…\"}}` to suites/contract/reasons/%s.yaml",
+				clause.ID, clause.ID, area))
 		}
 		c.Clauses[i].Reason = reason
 		delete(all, clause.ID)
 	}
-	for id := range all {
-		return fmt.Errorf("%s in %s.yaml is not a clause of this area", id, area)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		problems = append(problems, fmt.Sprintf("suites/contract/reasons/%s.yaml has %s, which is no clause of the area: remove it", area, id))
 	}
-	return nil
+	return problems, nil
 }

@@ -1,5 +1,5 @@
-// Package attacks attacks the reference bridge as a process of its own over real listeners, as who can reach it
-// might: each test asserts bounded memory and bounded work of the process, and that other callers are served meanwhile.
+// Package attacks attacks the reference bridge as a process of its own over real listeners, as any client
+// could: each test asserts bounded memory and bounded work of the process, and that other callers are served meanwhile.
 // Work is counted (steps of checking, calls at the site), memory is the most that the process ever held.
 package attacks
 
@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -15,7 +16,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,9 +24,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
-// binary is the program under attack: BRIDGE_UNDER_ATTACK, or one that is built for the tests.
+// binary is the program under attack: BRIDGECHECK, or one that is built for the tests.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -36,16 +38,14 @@ func run(m *testing.M) int {
 		attackUntilEnd(address)
 		return 0
 	}
-	if binary = os.Getenv("BRIDGE_UNDER_ATTACK"); binary == "" {
-		dir, err := os.MkdirTemp("", "attacks")
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "bridgecheck")
-		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-			log.Fatalf("%v\n%s", err, out)
-		}
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("SKIPPED: THE BRIDGE WAS NOT ATTACKED: -short is set")
+		return 0
+	}
+	var err error
+	if binary, err = program.Path(); err != nil {
+		log.Fatal(err)
 	}
 	return m.Run()
 }
@@ -179,7 +179,7 @@ func start(t testing.TB, s *site, flags ...string) *process {
 	p := &process{t: t, site: s, output: &guarded{}}
 	p.cmd = exec.Command(binary, append([]string{"bridge", "--drupal", s.URL, "--listen", "127.0.0.1:0"}, flags...)...)
 	p.cmd.Stderr = p.output
-	if os.Getenv("BRIDGE_UNDER_ATTACK") != "" {
+	if os.Getenv("BRIDGECHECK") != "" {
 		endWithTests(p.cmd)
 	}
 	out, err := p.cmd.StdoutPipe()

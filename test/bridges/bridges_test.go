@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -53,7 +54,7 @@ func TestBridges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the independent bridges are not run")
 	}
-	binary := build(t)
+	binary := program.Build(t)
 	for _, b := range bridges {
 		t.Run(b.directory, func(t *testing.T) {
 			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
@@ -93,16 +94,6 @@ func TestBridges(t *testing.T) {
 			}
 		})
 	}
-}
-
-// build compiles bridgecheck and returns its path.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return binary
 }
 
 // faults reads the faults of a bridge.

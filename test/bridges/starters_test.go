@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -25,7 +26,7 @@ func TestStarters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the starters are not run")
 	}
-	binary := build(t)
+	binary := program.Build(t)
 	for _, s := range starter.All() {
 		t.Run(s.Language, func(t *testing.T) {
 			probe := toolchains[s.Language]

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -31,6 +32,9 @@ const (
 // installed skips a test, loudly, where the clients are not installed.
 func installed(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no real MCP client is started")
+	}
 	if _, err := os.Stat(node22); err != nil {
 		t.Skip("SKIPPED: the real MCP clients are not installed; run `make clients`, which needs npm")
 	}
@@ -197,10 +201,7 @@ func TestOnePoisonedToolNeverCostsTheOthers(t *testing.T) {
 func TestInspectorListsAndCalls(t *testing.T) {
 	installed(t)
 	_, url, siteURL := serve(t, builtin(t, "default"))
-	stdio := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", stdio, "github.com/bridgecheck/bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	stdio := program.Build(t)
 	targets := map[string][]string{
 		"http": {"--server-url", url + "/mcp", "--transport", "http", "--header", "Authorization: " + agent},
 		"stdio": {"-e", "DRUPAL_URL=" + siteURL, "-e", "DRUPAL_USER=agent", "-e", "DRUPAL_PASSWORD=agent-pass",

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // Most of the time a page waits for what it serves.
@@ -38,7 +39,7 @@ func TestCommands(t *testing.T) {
 			t.Skipf("SKIPPED: the commands of README.md and docs are not run: %v", err)
 		}
 	}
-	binary := build(t)
+	binary := program.Build(t)
 	exempt := map[string]bool{}
 	for page, text := range pages(t) {
 		all, err := steps(page, text)
@@ -69,16 +70,6 @@ func TestCommands(t *testing.T) {
 			t.Errorf("no page has a command %s: remove its entry from notRun", e.command)
 		}
 	}
-}
-
-// build returns the path of a bridgecheck that lasts as long as the test.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", binary, repository+"/cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return binary
 }
 
 // whyNot returns why a bare machine cannot run the command, or "".

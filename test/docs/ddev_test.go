@@ -13,10 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
-const addon = "../../ddev"
+const addon = "../../packaging/ddev"
 
 // strictly reads a YAML file of the add-on; an unknown key is an error.
 func strictly(t *testing.T, name string, into any) {
@@ -145,10 +146,13 @@ func TestTheServicesOfDDEV(t *testing.T) {
 // TestTheCommandsOfDDEV runs what the containers run, and `ddev bridgecheck` with a stand-in for docker. A mock is in the
 // place of the project's Drupal.
 func TestTheCommandsOfDDEV(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: the commands of the DDEV add-on are not run")
+	}
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skipf("SKIPPED: the commands of the DDEV add-on are not run: %v", err)
 	}
-	binary, services := build(t), addonServices(t)
+	binary, services := program.Build(t), addonServices(t)
 	r := newReader(t, "ddev", binary)
 	r.write(t, "shims/docker", "#!/bin/sh\ntest \"$1 $2 $3\" = 'exec ddev-site-bridgecheck-bridge /bridgecheck' || exit 125\nshift 3\ncd work && exec '"+binary+"' \"$@\"\n")
 	script, err := os.ReadFile(filepath.Join(addon, "commands/host/bridgecheck"))

@@ -15,12 +15,16 @@ const repository = "../.."
 // pages returns the documents by their path in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("docs holds no page: %v", err)
+	found := []string{filepath.Join(repository, "README.md")}
+	for _, glob := range []string{"*.md", "*/*.md"} {
+		below, err := filepath.Glob(filepath.Join(repository, "docs", glob))
+		if err != nil || len(below) == 0 {
+			t.Fatalf("docs/%s matches no page: %v", glob, err)
+		}
+		found = append(found, below...)
 	}
 	all := map[string]string{}
-	for _, path := range append(found, filepath.Join(repository, "README.md")) {
+	for _, path := range found {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -14,10 +14,9 @@ var notRun = []struct {
 	{regexp.MustCompile(`^(bin/)?bridgecheck selftest( +#.*| --mutant .*)?$`), "tests mutants for minutes; cmd/bridgecheck/testdata/script/selftest.txtar runs one"},
 	{regexp.MustCompile(`^bridgecheck mock verify --transcripts (DIR|recordings/)`), "needs recordings of a real site; the tests of mockdrupal/compare have some"},
 	{regexp.MustCompile(`\bbridgecheck mock record --url https://site.example`), "records a real site; cmd/bridgecheck/testdata/script/mock.txtar records the mock"},
-	{regexp.MustCompile(`^(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make dist, npm and composer build; .ci/install does it where there is no Go"},
+	{regexp.MustCompile(`^(\(cd dist && )?(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make packages builds; .ci/install does it where there is no Go"},
 	{regexp.MustCompile(`^ddev `), "needs DDEV and Docker; TestTheCommandsOfDDEV runs what the containers run"},
 	{regexp.MustCompile(`^docker `), "needs Docker and its registry; .ci/image builds and runs the images"},
-	{regexp.MustCompile(`\bk6 run `), "needs k6"},
 	{regexp.MustCompile(`^curl .*"method":"no\.such"`), "shows a refusal, so that curl fails"},
 }
 
@@ -72,7 +71,6 @@ var needs = []struct{ page, command, first string }{
 	{"docs/mock.md", "--site my-site.yaml --listen", "bridgecheck fixtures export default -o my-site.yaml"},
 	{"docs/mock.md", "M=http://127.0.0.1:8082", "bridgecheck mock --control 127.0.0.1:8082"},
 	{"docs/my-drupal.md", "run --config bridge.yaml", bridgeAtSite},
-	{"docs/scale-out.md", "load export", "AGENT_PASSWORD=agent-pass"},
 	{"docs/my-drupal.md", "--url http://127.0.0.1:8081 --drupal https", bridgeAtSite},
 	{"docs/my-drupal.md", "--url http://127.0.0.1:8081 --drupal-proxy", bridgeAt8081},
 	{"docs/my-drupal.md", "examples/drupal-module", "bridgecheck mock --listen SITE --with-module v1.3 --site transcripts"},
@@ -86,5 +84,4 @@ var files = map[string]map[string]string{
 	"README.md":         {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
 	"docs/mcp.md":       {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
 	"docs/my-drupal.md": {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
-	"docs/scale-out.md": {"bridgecheck.yaml": "url: http://127.0.0.1:8081\n" + agent},
 }

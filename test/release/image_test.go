@@ -24,7 +24,7 @@ var images = []struct {
 }
 
 func TestDockerfile(t *testing.T) {
-	parsed, err := parser.Parse(bytes.NewReader(read(t, "Dockerfile")))
+	parsed, err := parser.Parse(bytes.NewReader(read(t, "packaging/Dockerfile")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ package replicas
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
@@ -35,16 +36,14 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if binary = os.Getenv("BRIDGECHECK"); binary == "" {
-		dir, err := os.MkdirTemp("", "replicas")
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "bridgecheck")
-		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-			log.Fatalf("%v\n%s", err, out)
-		}
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("SKIPPED: NO REPLICAS WERE TESTED: -short is set")
+		return 0
+	}
+	var err error
+	if binary, err = program.Path(); err != nil {
+		log.Fatal(err)
 	}
 	return m.Run()
 }

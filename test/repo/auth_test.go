@@ -9,17 +9,18 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// An authentication kind that a bridge may claim is known to site files, the harness, the mock and the reference bridge.
+// An authentication kind that a bridge may claim is known to site files, the harness, the mock, the recording proxy and the
+// reference bridge: a request of each kind is sent through all of them.
 func TestAuthenticationKindsAgree(t *testing.T) {
 	clauses, err := contract.Load()
 	if err != nil {
@@ -41,16 +42,11 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 	}
 }
 
+// testAuthenticationKind ends with the first place that does not know the kind, since what follows needs it.
 func testAuthenticationKind(t *testing.T, kind string) {
-	if _, err := fixtures.Parse("site.yaml", []byte("auth: {jsonrpc: ["+kind+"]}\n")); err != nil {
-		t.Errorf("site files do not know it: add %q to Kinds in internal/authkind/authkind.go: %v", kind, err)
+	if authkind.Of(kind).Name == "" {
+		t.Fatalf("nothing knows %s: add `{Name: %q, Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go", kind, kind)
 	}
-	for _, s := range bridge.Settings() {
-		if err := s.Set(&bridge.Options{}, kind); s.Name == "credentials" && err != nil {
-			t.Errorf("the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go: %v", err)
-		}
-	}
-
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		t.Fatal(err)
@@ -60,59 +56,77 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(mock)
-	defer server.Close()
-	agent := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
+	drupal := httptest.NewServer(mock)
+	defer drupal.Close()
+	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
 		Behind: check.Behind{Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}}
-	credentials, _ := agent.CredentialsOf(check.Agent)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
+	credentials, _ := caller.CredentialsOf(check.Agent)
+	header := http.Header{}
+	credentials.Apply(header)
+	if len(header) == 0 {
+		t.Fatalf("the suites do not send %s: add it to Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go", kind)
+	}
+	send := func(address string) int {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = header.Clone()
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	last := func(j *journal.Journal) (e journal.Entry) {
+		if all := j.Entries(0); len(all) > 0 {
+			e = all[len(all)-1]
+		}
+		return e
+	}
+
+	status := send(drupal.URL + "/jsonrpc/methods")
+	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
+		t.Fatalf("the agent who claims auth-%s is %q by %q at the mock, with %d: add a reader to mockdrupal/credentials/credentials.go and a case to request.identify in mockdrupal/auth.go",
+			kind, e.User, e.Scheme, status)
+	}
+
+	address, err := url.Parse(drupal.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	credentials.Apply(request.Header)
-	response, err := server.Client().Do(request)
+	recorder, err := proxy.New(address, proxy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
-	entry := mock.Journal().Entries(0)[0]
-	t.Run("bridge", func(t *testing.T) {
-		b, err := bridge.New(bridge.Options{Drupal: server.URL, Credentials: []caller.Scheme{caller.Scheme(kind)}})
-		if err != nil {
-			t.Fatal(err)
+	recording := httptest.NewServer(recorder)
+	defer recording.Close()
+	status = send(recording.URL + "/jsonrpc/methods")
+	if e := last(recorder.Journal()); status != http.StatusOK || e.User == "" || e.Scheme != kind {
+		t.Errorf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
+			kind, e.User, e.Scheme, status)
+	}
+
+	o := bridge.Options{Drupal: drupal.URL}
+	for _, s := range bridge.Settings() {
+		if s.Name == "credentials" {
+			if err := s.Set(&o, kind); err != nil {
+				t.Fatal(err)
+			}
 		}
-		defer b.Close()
-		before := len(mock.Journal().Entries(0))
-		sent := httptest.NewRequest(http.MethodGet, "/mcp/tools/list", nil)
-		credentials.Apply(sent.Header)
-		got := httptest.NewRecorder()
-		b.ServeHTTP(got, sent)
-		arrived := mock.Journal().Entries(0)[before:]
-		if got.Code != http.StatusOK || len(arrived) == 0 || arrived[0].User != string(check.Agent) || arrived[0].Scheme != kind {
-			t.Errorf("the agent's request by %s gets %d and reaches the site as %+v: read and forward it in Callers.passThrough in bridge/caller/caller.go",
-				kind, got.Code, arrived)
-		}
-	})
-	t.Run("proxy", func(t *testing.T) {
-		base, err := url.Parse(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recording, err := proxy.New(base, proxy.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent := httptest.NewRequest(http.MethodGet, "/jsonrpc/methods", nil)
-		credentials.Apply(sent.Header)
-		got := httptest.NewRecorder()
-		recording.ServeHTTP(got, sent)
-		recorded := recording.Journal().Entries(0)
-		if got.Code != http.StatusOK || len(recorded) != 1 || recorded[0].Scheme != kind {
-			t.Errorf("the agent's request by %s gets %d and recorded as %+v: read it in mockdrupal/credentials", kind, got.Code, recorded)
-		}
-	})
-	if response.StatusCode != http.StatusOK || entry.User != string(check.Agent) || entry.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
-			kind, entry.User, entry.Scheme, response.StatusCode)
+	}
+	reference, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reference.Close()
+	front := httptest.NewServer(reference)
+	defer front.Close()
+	status = send(front.URL + "/mcp/tools/list")
+	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
+		t.Errorf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/caller/caller.go",
+			kind, e.User, e.Scheme, status)
 	}
 }

@@ -95,9 +95,54 @@ func inTree(t *testing.T, dir, line string) (output string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -vet=off") // -trimpath, so that the build cache knows the packages from other copies
+	cmd.Env = append(os.Environ(), guideFlags(t)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// guideFlags are the flags that the guide sets first. The Makefile has the same: with them the build cache knows the packages
+// from make, and from other copies of the tree.
+func guideFlags(t *testing.T) []string {
+	t.Helper()
+	m := regexp.MustCompile(`\nexport (CGO_ENABLED=\d) GOFLAGS='([^'\n]+)'\n`).FindStringSubmatch(read(t, contributing))
+	if m == nil {
+		t.Fatalf("%s does not export CGO_ENABLED and GOFLAGS", contributing)
+	}
+	return []string{m[1], "GOFLAGS=" + m[2]}
+}
+
+func TestTheGuideHasTheFlagsOfMake(t *testing.T) {
+	flags, makefile := guideFlags(t), read(t, "Makefile")
+	for _, line := range []string{"\nFLAGS := " + strings.TrimPrefix(flags[1], "GOFLAGS=") + "\n", "\nexport CGO_ENABLED := " + strings.TrimPrefix(flags[0], "CGO_ENABLED=") + "\n"} {
+		if !strings.Contains(makefile, line) {
+			t.Errorf("the Makefile has no line %q, which %s has", strings.TrimSpace(line), contributing)
+		}
+	}
+}
+
+// A fork moves the module by the line of the guide.
+func TestAMovedModuleResolves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("THE MODULE WAS NOT MOVED: -short is set")
+	}
+	for _, tool := range []string{"sed", "grep", "xargs", "gofmt"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED: the module was not moved: %v", err)
+		}
+	}
+	dir, old := copyTree(t), modulePath(t)
+	for _, line := range readGuide(t)["Your own module path"].commands {
+		if out, err := inTree(t, dir, line); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	if out, err := inTree(t, dir, "grep -rlI '"+old+"' ."); err == nil {
+		t.Errorf("these still name %s:\n%s", old, out)
+	}
+	// A move changes imports alone: that each is found, in tests as well, says what a build would in a hundredth of the time.
+	if out, err := inTree(t, dir, "go list -m && go list -test -deps ./... >/dev/null"); err != nil || !strings.HasPrefix(out, "example.org/you/bridgecheck\n") {
+		t.Errorf("the moved module does not resolve: %v\n%s", err, out)
+	}
 }
 
 // The tests that report what was forgotten: they are cheap and part of every `go test`. The second ones are for what only
@@ -123,9 +168,17 @@ func TestWalkThroughs(t *testing.T) {
 		}
 	}
 	dir := copyTree(t)
-	reported := func(line string, says ...string) {
+	// reported expects that these tests fail, each once and no others, and what they say.
+	reported := func(line string, tests []string, says ...string) {
 		t.Helper()
 		output, err := inTree(t, dir, line)
+		var failed []string
+		for _, m := range regexp.MustCompile(`(?m)^--- FAIL: (\w+)`).FindAllStringSubmatch(output, -1) {
+			failed = append(failed, m[1])
+		}
+		if slices.Sort(failed); !slices.Equal(failed, slices.Sorted(slices.Values(tests))) {
+			t.Errorf("%s fails in %v, expected one failure for each omission: %v", line, failed, tests)
+		}
 		if err == nil {
 			t.Errorf("%s passes although something is missing", line)
 		}
@@ -147,9 +200,9 @@ func TestWalkThroughs(t *testing.T) {
 	const capability = "  auth-key: callers authenticate by a key\n"
 	edit{"suites/contract/contract.yaml", "  auth-cookie: callers", capability}.apply(t, dir)
 	reported(alwaysRun,
-		"site files do not know it: add \"key\" to Kinds in internal/authkind/authkind.go",
-		"the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go",
-		"send it in Drupal.credentialsOf in suites/check/t.go",
+		[]string{"TestAuthenticationKindsAgree", "TestChecksAndClausesAgree", "TestReleasedIDsStay", "TestEveryMustHasAMutant", "TestEveryKindOfFaultHasItsTest",
+			"TestEveryFieldTypeHasAFixture", "TestTheTablesAreDocumented", "TestEveryFormatIsComplete", "TestFormatsAgree"},
+		"nothing knows key: add `{Name: \"key\", Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go",
 		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
 		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
 		"MUST describe/only-tool: no mutant breaks it: add one to internal/selftest/mutants/describe.go",
@@ -169,7 +222,7 @@ func TestWalkThroughs(t *testing.T) {
 	replace(t, dir, "reports/format/format.go", "Write: writeLines", "Write: writeLines, "+unread)
 	const noClause = "\t{ID: \"describe/no-clause\", Run: onlyTool},\n"
 	edit{"suites/areas/describe/describe.go", `ID: "describe/only-tool"`, noClause}.apply(t, dir)
-	reported(alwaysRunOnMutants,
+	reported(alwaysRunOnMutants, []string{"TestChecksAndClausesAgree", "TestGoldenSetsAreUpToDate", "TestKillMatrixIsUpToDate"},
 		"the check describe/no-clause has no clause; the nearest is",
 		"describe-adds-a-status has no golden set: go run ./cmd/bridgecheck selftest --mutant describe-adds-a-status --update",
 		"docs/kill-matrix.md does not fit the mutants and their golden sets: go run ./cmd/bridgecheck selftest --markdown --update")

@@ -9,7 +9,7 @@ import (
 )
 
 // topFolders are the folders of the module that hold packages.
-var topFolders = []string{"bridge", "cmd", "examples", "fixtures", "internal", "mockdrupal", "reports", "suites", "test"}
+var topFolders = []string{"bridge", "cmd", "examples", "fixtures", "internal", "mockdrupal", "packaging", "reports", "suites", "test"}
 
 // areaFolders are the packages of the areas, as suites/areas.go imports them.
 func areaFolders(all []source) []string {

@@ -61,11 +61,11 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
 	}
-	_, section, _ := strings.Cut(read(t, "README.md"), "\n## From Go\n")
+	_, section, _ := strings.Cut(read(t, "docs/go.md"), "# From Go\n")
 	_, lines, ok := strings.Cut(section, "\n```go\n")
 	lines, _, closed := strings.Cut(lines, "```")
 	if !ok || !closed {
-		t.Fatal("README.md has no Go under \"From Go\"")
+		t.Fatal("docs/go.md has no Go under \"From Go\"")
 	}
 	module, dir := modulePath(t), t.TempDir()
 	here, err := filepath.Abs(root)

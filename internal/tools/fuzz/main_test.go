@@ -33,6 +33,9 @@ func module(t *testing.T, tests string) {
 }
 
 func TestTargetsAreRunAndCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no fuzz target is built")
+	}
 	module(t, "func FuzzInside(f *testing.F) { f.Fuzz(func(*testing.T, []byte) {}) }\n")
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-time", "50x"}, &out); err != nil {
@@ -46,6 +49,9 @@ func TestTargetsAreRunAndCounted(t *testing.T) {
 }
 
 func TestAFailureSaysHowToRunItAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no fuzz target is built")
+	}
 	module(t, "func FuzzInside(f *testing.F) { f.Add(7); f.Fuzz(func(t *testing.T, n int) { if n != 7 { t.Error(\"seven\") } }) }\n")
 	var out strings.Builder
 	err := run(t.Context(), []string{"-time", "10000x"}, &out)
@@ -62,6 +68,9 @@ func TestAFailureSaysHowToRunItAgain(t *testing.T) {
 
 // All of this repository's targets are found, with those of the files for this system.
 func TestTheRepositorysTargetsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no fuzz target is built")
+	}
 	t.Chdir("../../..")
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-list"}, &out); err != nil {

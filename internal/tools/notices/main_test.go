@@ -36,9 +36,8 @@ func TestTheNoticesAreUpToDate(t *testing.T) {
 // What is shipped carries the notices.
 func TestArchivesAndImageHoldTheNotices(t *testing.T) {
 	for file, line := range map[string]string{
-		".goreleaser.yaml":                  "\n      - THIRD_PARTY_NOTICES\n",
-		"internal/tools/release/archive.go": `shipped = []string{"LICENSE", "THIRD_PARTY_NOTICES",`,
-		"Dockerfile":                        "COPY --from=build /src/LICENSE /src/THIRD_PARTY_NOTICES /",
+		"packaging/release/archive.go": `shipped = []string{"LICENSE", "THIRD_PARTY_NOTICES",`,
+		"packaging/Dockerfile":         "COPY --from=build /src/LICENSE /src/THIRD_PARTY_NOTICES /",
 	} {
 		text, err := os.ReadFile(root + "/" + file)
 		if err != nil {

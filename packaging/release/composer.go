@@ -24,7 +24,7 @@ func (r *release) composer() error {
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
-	files, err := filesBelow("composer", ".")
+	files, err := filesBelow("packaging/composer", ".")
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (r *release) composer() error {
 		case "composer.json":
 			var about map[string]any
 			if err := json.Unmarshal(files[i].data, &about); err != nil {
-				return fmt.Errorf("read composer/composer.json: %w", err)
+				return fmt.Errorf("read packaging/composer/composer.json: %w", err)
 			}
 			about["version"] = composerVersion(r.version)
 			if files[i].data, err = encode(about); err != nil {
@@ -46,7 +46,7 @@ func (r *release) composer() error {
 	for _, p := range r.platforms {
 		data, err := os.ReadFile(filepath.Join(r.out, r.archive(p)))
 		if err != nil {
-			return fmt.Errorf("find the archive for %s; make dist builds it: %w", p, err)
+			return fmt.Errorf("find the archive for %s: %w", p, err)
 		}
 		files = append(files, file{"archives/" + r.archive(p), data, 0o644})
 	}
@@ -58,5 +58,6 @@ func (r *release) composer() error {
 	if err != nil {
 		return err
 	}
+	fmt.Println(out)
 	return r.writeFiles(out, append(append(files, file{"checksums.txt", sums, 0o644}), legal...))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 
-	"github.com/bridgecheck/bridgecheck/testcontainers/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/packaging/testcontainers/mockdrupal"
 )
 
 func TestOptions(t *testing.T) {

@@ -45,6 +45,14 @@ func (r *release) archive(p platform) string {
 
 // archives writes an archive and an SBOM for each platform, and checksums.txt. What an earlier call wrote is removed.
 func (r *release) archives() error {
+	for _, dir := range []string{r.out, r.binaries} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
 	texts, err := os.MkdirTemp("", "bridgecheck-texts")
 	if err != nil {
 		return err
@@ -64,17 +72,9 @@ func (r *release) archives() error {
 		}
 		common = append(common, files...)
 	}
-	for _, dir := range []string{r.out, r.binaries} {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
 	sums := make([]string, len(r.platforms))
 	var group errgroup.Group
-	group.SetLimit(runtime.NumCPU()) // linking and packing take one processor
+	group.SetLimit(runtime.NumCPU()) // linking and packing use one processor
 	for i, p := range r.platforms {
 		group.Go(func() error {
 			var err error

@@ -202,11 +202,22 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		{[]string{"archives", "-version", "abc", "-platforms", "linux/amd64"}, `-version is "abc"`},
 		{[]string{"archives", "-version", "v1.2.3"}, "-platforms is empty"},
 		{[]string{"archives", "-version", "v1.2.3", "-platforms", "linux"}, `-platforms has "linux"`},
-		{[]string{"rpm", "-version", "v1.2.3", "-platforms", "linux/amd64"}, `"rpm" is nothing to build`},
-		{[]string{"sbom"}, "sbom takes one binary"},
+		{[]string{"rpm", "-version", "v1.2.3", "-platforms", "linux/amd64"}, `"rpm" cannot be built`},
 	} {
 		if err := run(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("release %q: %v, expected an error with %q", c.args, err, c.want)
 		}
+	}
+}
+
+func TestProgressCountsPackages(t *testing.T) {
+	p := &progress{platform: platform{"linux", "amd64"}, began: time.Now(), every: time.Hour}
+	for _, text := range []string{"example.org/a\nexample.org/b\n", "# example.org/c\nc.go:1: wrong\n"} {
+		if _, err := p.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.packages != 4 || !strings.Contains(p.output.String(), "c.go:1: wrong") {
+		t.Errorf("%d lines are counted and the output is %q, expected 4 and all of it", p.packages, p.output.String())
 	}
 }

@@ -25,11 +25,11 @@ func npmPlatform(p platform) platform {
 	return p
 }
 
-// npm writes the directories of the npm packages: bridgecheck, which people install, and one for each platform, which npm
-// installs where its os and cpu match.
+// npm writes the npm packages as npm pack does, so that npm is not needed: bridgecheck, which people install, and one for
+// each platform, which npm installs where its os and cpu match.
 func (r *release) npm() error {
 	out := filepath.Join(r.out, "npm")
-	if err := os.RemoveAll(out); err != nil {
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
 	legal, err := readFiles("LICENSE", "THIRD_PARTY_NOTICES")
@@ -40,7 +40,7 @@ func (r *release) npm() error {
 	for _, p := range r.platforms {
 		binary, err := os.ReadFile(filepath.Join(r.binaries, p.os+"_"+p.arch, p.binary()))
 		if err != nil {
-			return fmt.Errorf("find the binary for %s; make dist builds it: %w", p, err)
+			return fmt.Errorf("find the binary for %s: %w", p, err)
 		}
 		npm := npmPlatform(p)
 		name := "@bridgecheck/" + npm.os + "-" + npm.arch
@@ -53,11 +53,11 @@ func (r *release) npm() error {
 			return err
 		}
 		files := append([]file{{"package.json", about, 0o644}, {"bin/" + p.binary(), binary, 0o755}}, legal...)
-		if err := r.writeFiles(filepath.Join(out, "bridgecheck-"+npm.os+"-"+npm.arch), files); err != nil {
+		if err := r.packNPM(filepath.Join(out, "bridgecheck-"+npm.os+"-"+npm.arch), files); err != nil {
 			return err
 		}
 	}
-	files, err := filesBelow("npm", ".")
+	files, err := filesBelow("packaging/npm", ".")
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *release) npm() error {
 		case "package.json":
 			var about map[string]any
 			if err := json.Unmarshal(files[i].data, &about); err != nil {
-				return fmt.Errorf("read npm/package.json: %w", err)
+				return fmt.Errorf("read packaging/npm/package.json: %w", err)
 			}
 			about["version"], about["optionalDependencies"] = r.version, optional
 			if files[i].data, err = encode(about); err != nil {
@@ -76,7 +76,18 @@ func (r *release) npm() error {
 			}
 		}
 	}
-	return r.writeFiles(filepath.Join(out, "bridgecheck"), append(files, legal...))
+	return r.packNPM(filepath.Join(out, "bridgecheck"), append(files, legal...))
+}
+
+// packNPM writes a package, whose files are in a directory of this name by npm's convention.
+func (r *release) packNPM(name string, files []file) error {
+	packed, err := pack("package", files, false, r.time)
+	if err != nil {
+		return err
+	}
+	name += "-" + r.version + ".tgz"
+	fmt.Printf("%s: %.1f MiB\n", name, float64(len(packed))/(1<<20))
+	return os.WriteFile(name, packed, 0o644)
 }
 
 // encode writes JSON as people do. Members are sorted by name.

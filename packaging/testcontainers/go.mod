@@ -1,4 +1,4 @@
-module github.com/bridgecheck/bridgecheck/testcontainers
+module github.com/bridgecheck/bridgecheck/packaging/testcontainers
 
 go 1.26.8
 

@@ -1,11 +1,8 @@
-// Command release builds what people install, from the source to `dist/`: `make dist`, `make npm` and `make composer` call it
-// in the root of the repository.
+// Command release builds what people install, from the source to `dist/`: `make dist` and `make packages` call it in the root
+// of the repository.
 //
 //	release archives  an archive for each platform, its SBOM, and checksums.txt
-//	release npm       an npm package for each platform and the one that people install, from the binaries of the archives
-//	release composer  the Composer package, with the archives in it
-//	release texts     the manual pages and shell completions alone, in the directory -out
-//	release sbom      the SBOM of the binary that is the argument, in the file -out
+//	release packages  the archives, the npm packages and the Composer package
 //
 // Its invariant: the same commit, version and Go give the same bytes, wherever and whenever it runs.
 package main
@@ -18,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -54,7 +52,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to build: archives, npm, composer, texts or sbom")
+		return fmt.Errorf("say what to build: archives or packages")
 	}
 	var r release
 	var platforms string
@@ -78,15 +76,6 @@ func run(args []string) error {
 		}
 		r.platforms = append(r.platforms, platform{system, arch})
 	}
-	switch args[0] {
-	case "texts":
-		return r.texts(r.out)
-	case "sbom":
-		if flags.NArg() != 1 {
-			return fmt.Errorf("sbom takes one binary, got %d arguments", flags.NArg())
-		}
-		return r.writeSBOM(flags.Arg(0), r.out)
-	}
 	if !semver.MatchString(r.version) {
 		return fmt.Errorf("-version is %q: give a semantic version, for example v1.2.3", r.version)
 	}
@@ -96,12 +85,15 @@ func run(args []string) error {
 	switch args[0] {
 	case "archives":
 		return r.archives()
-	case "npm":
-		return r.npm()
-	case "composer":
-		return r.composer()
+	case "packages":
+		for _, step := range []func() error{r.archives, r.npm, r.composer} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return fmt.Errorf("%q is nothing to build: say archives, npm, composer, texts or sbom", args[0])
+	return fmt.Errorf("%q cannot be built: say archives or packages", args[0])
 }
 
 // semver is the form of a version that every package registry takes. A number has no leading zero.
@@ -111,10 +103,37 @@ var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[
 func (r *release) build(p platform) (string, error) {
 	file := filepath.Join(r.binaries, p.os+"_"+p.arch, p.binary())
 	// -buildvcs would stamp the state of the work tree, and only where there is git; the version is given instead.
-	_, err := output([]string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"},
-		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -X main.releaseVersion=v%s -X main.releaseCommit=%s", r.version, r.commit),
+	cmd := command([]string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"},
+		"go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -X main.releaseVersion=v%s -X main.releaseCommit=%s", r.version, r.commit),
 		"-o", file, "./cmd/bridgecheck")
-	return file, err
+	compiled := &progress{platform: p, began: time.Now(), every: 10 * time.Second}
+	cmd.Stderr = compiled
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go build for %s: %w: %s", p, err, compiled.output.String())
+	}
+	fmt.Printf("%s: built in %.0f s, %d packages compiled\n", p, time.Since(compiled.began).Seconds(), compiled.packages)
+	return file, nil
+}
+
+// progress reads what go build -v prints, a line for each package that it compiles, and shows now and then how many there
+// are: a build with an empty cache takes minutes.
+type progress struct {
+	platform platform
+	began    time.Time
+	every    time.Duration
+	shown    time.Time
+	packages int
+	output   bytes.Buffer
+}
+
+func (p *progress) Write(text []byte) (int, error) {
+	p.output.Write(text)
+	p.packages += bytes.Count(text, []byte("\n"))
+	if now := time.Now(); now.Sub(p.shown) >= p.every {
+		p.shown = now
+		fmt.Printf("%s: %d packages compiled, %.0f s\n", p.platform, p.packages, now.Sub(p.began).Seconds())
+	}
+	return len(text), nil
 }
 
 // completions are the files of the shells, by the names under which each shell looks for them.
@@ -122,21 +141,15 @@ var completions = map[string]string{
 	"bash": "bridgecheck.bash", "zsh": "_bridgecheck", "fish": "bridgecheck.fish", "powershell": "bridgecheck.ps1",
 }
 
-// texts writes the manual pages to dir/man and the completions to dir/completions. They come from the program itself.
+// texts writes the manual pages to dir/man and the completions to dir/completions. They come from the program itself, built
+// for the system that this runs on.
 func (r *release) texts(dir string) error {
-	temp, err := os.MkdirTemp("", "bridgecheck-texts")
+	program, err := r.build(platform{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	program := filepath.Join(temp, "bridgecheck.exe") // a name that every system runs
-	if _, err := output([]string{"CGO_ENABLED=0", "GOFLAGS="}, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/bridgecheck"); err != nil {
+	if program, err = filepath.Abs(program); err != nil {
 		return err
-	}
-	for _, part := range []string{"man", "completions"} {
-		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
-			return err
-		}
 	}
 	epoch := fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.time.Unix())
 	if _, err := output([]string{epoch}, program, "man", filepath.Join(dir, "man")); err != nil {
@@ -159,8 +172,7 @@ func (r *release) texts(dir string) error {
 
 // output runs a command with more environment and returns what it prints.
 func output(env []string, name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := command(env, name, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -168,4 +180,10 @@ func output(env []string, name string, args ...string) (string, error) {
 		return "", fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err, errs.String())
 	}
 	return string(out), nil
+}
+
+func command(env []string, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	return cmd
 }

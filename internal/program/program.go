@@ -1,0 +1,54 @@
+// Package program gives tests the bridgecheck program, for those that start it as people do. It is for tests alone.
+//
+// Its invariant: the packages of one `go test`, which run side by side, link the program once between them. It is in
+// bin/tests of the repository, and go build leaves it alone while the sources stay as they are.
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// Path returns the path of the program: what BRIDGECHECK in the environment names, or one that it builds.
+func Path() (string, error) {
+	if named := os.Getenv("BRIDGECHECK"); named != "" {
+		return named, nil
+	}
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	root := filepath.Dir(strings.TrimSpace(string(mod)))
+	dir := filepath.Join(root, "bin", "tests")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(dir, "lock")).Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	file := filepath.Join(dir, "bridgecheck")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", file, "./cmd/bridgecheck")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build bridgecheck: %w\n%s", err, out)
+	}
+	return file, nil
+}
+
+// Build returns the path of the program, and ends the test where it cannot be built.
+func Build(t testing.TB) string {
+	t.Helper()
+	file, err := Path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

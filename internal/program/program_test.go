@@ -1,0 +1,40 @@
+package program
+
+import (
+	"os"
+	"testing"
+)
+
+// Packages that run side by side ask for the program at the same time, and must not link it again.
+func TestTheProgramIsLinkedOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: the program is not built")
+	}
+	t.Setenv("BRIDGECHECK", "")
+	first, err := os.Stat(Build(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string)
+	for range 3 {
+		go func() {
+			file, err := Path()
+			if err != nil {
+				t.Error(err)
+			}
+			done <- file
+		}()
+	}
+	for range 3 {
+		if again, err := os.Stat(<-done); err != nil || !os.SameFile(first, again) || !again.ModTime().Equal(first.ModTime()) {
+			t.Errorf("the program was linked again: %v", err)
+		}
+	}
+}
+
+func TestANamedProgramIsTaken(t *testing.T) {
+	t.Setenv("BRIDGECHECK", "/opt/bridgecheck")
+	if got := Build(t); got != "/opt/bridgecheck" {
+		t.Errorf("got %s", got)
+	}
+}
