@@ -18,9 +18,18 @@ import (
 // listed is a source that lists what a function says.
 type listed func(who upstream.Caller) (string, error)
 
-func (l listed) Fetch(_ context.Context, who upstream.Caller, _ string) (Response, error) {
+func (l listed) Fetch(ctx context.Context, who upstream.Caller, _ string) (Response, error) {
 	doc, err := l(who)
-	return Response{Documents: [][]byte{[]byte(doc)}}, err
+	if err != nil {
+		return Response{}, err
+	}
+	return response(ctx, doc)
+}
+
+// response is what is held of a document.
+func response(ctx context.Context, doc string) (a Response, err error) {
+	err = a.add(ctx, strings.NewReader(doc), "data")
+	return a, err
 }
 
 func (listed) Read(a Response) (Description, error) { return JSONRPC{}.Read(a) }
@@ -143,11 +152,15 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.build(JSONRPC{}, Response{Documents: [][]byte{[]byte(doc)}}, nil, "")
+		a, err := response(t.Context(), doc)
 		if err != nil {
 			return
 		}
-		d, err := JSONRPC{}.Read(Response{Documents: [][]byte{[]byte(doc)}})
+		s, err := b.build(t.Context(), JSONRPC{}, a, nil, "")
+		if err != nil {
+			return
+		}
+		d, err := JSONRPC{}.Read(a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +170,7 @@ func FuzzRead(f *testing.F) {
 				quarantined++
 			}
 		}
-		if s.catalog.Len()+quarantined != len(d.Methods) {
+		if s.catalog.Len()+quarantined > len(d.Methods) { // the same is said once
 			t.Errorf("%d tools and %d in quarantine of %d methods", s.catalog.Len(), quarantined, len(d.Methods))
 		}
 	})
