@@ -191,9 +191,9 @@ func (b *builder) assemble(ctx context.Context, d Description, targets map[strin
 	if s.nothing = b.picker.nothing(d); s.nothing != "" {
 		s.note(translate.Diagnostic{Problem: s.nothing})
 	}
-	if d.LeftOut > 0 {
+	if d.LeftOut {
 		s.note(translate.Diagnostic{Quarantined: true, Problem: fmt.Sprintf(
-			"the site lists more than the bridge takes (%d methods, %d MiB in all, %d MiB each): %d are left out", maxMethods, maxHeld>>20, maxMethod>>20, d.LeftOut)})
+			"the site lists more than the bridge takes (%d methods, %d MiB in all, %d MiB each); the others are left out", maxMethods, maxHeld>>20, maxMethod>>20)})
 	}
 	tr := b.rules.Translator
 	tr.Targets = targets
@@ -235,7 +235,7 @@ func (b *builder) assemble(ctx context.Context, d Description, targets map[strin
 			tools = append(tools, t.tool)
 		}
 	}
-	if d.LeftOut > 0 && len(tools) == 0 {
+	if d.LeftOut && len(tools) == 0 {
 		return nil, errors.New("the site lists more than the bridge takes, and no tool before that")
 	}
 	s.catalog = catalog.New(tools, b.rules.PageSize)

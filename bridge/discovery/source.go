@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
@@ -39,7 +40,7 @@ type Source interface {
 type Response struct {
 	Methods   [][]byte         // a description each
 	Others    []jsondoc.Member // the members beside them
-	LeftOut   int              // methods beyond what one response may cost
+	LeftOut   bool             // there are methods beyond what one response may cost
 	ETag      string
 	Unchanged bool // what was known before still holds; the rest is empty
 
@@ -61,7 +62,7 @@ func (a *Response) done() {
 // Description is what a site says about its methods to one caller.
 type Description struct {
 	Methods     []Described
-	LeftOut     int
+	LeftOut     bool
 	Extension   bool // the site shows the McpTool attribute and who may discover
 	MayDiscover bool // true where the site does not say
 }
@@ -148,7 +149,7 @@ func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (a Res
 				cursor, _ = other.Value.Text()
 			}
 		}
-		if cursor == "" || a.LeftOut > 0 {
+		if cursor == "" || a.LeftOut {
 			return a, nil
 		}
 		if seen[cursor] {
@@ -170,8 +171,12 @@ func (Module) Read(a Response) (Description, error) {
 // add reads a document whose member list holds methods.
 func (a *Response) add(ctx context.Context, in io.Reader, list string) (err error) {
 	a.Others, err = jsondoc.Stream(in, list, maxMethod, func(raw []byte) error {
-		if raw == nil || len(a.Methods) == maxMethods || a.held+len(raw) > maxHeld {
-			a.LeftOut++
+		switch {
+		case len(a.Methods) == maxMethods || a.held+len(raw) > maxHeld:
+			a.LeftOut = true
+			return jsondoc.Enough
+		case raw == nil:
+			a.LeftOut = true
 			return nil
 		}
 		if a.held += len(raw); a.held > shortList && !a.long {
@@ -207,7 +212,7 @@ func (a *Response) sum(more ...[]byte) [sha256.Size]byte {
 		add([]byte(other.Name))
 		add(other.Value.Raw)
 	}
-	add(binary.BigEndian.AppendUint64(nil, uint64(a.LeftOut)))
+	add(strconv.AppendBool(nil, a.LeftOut))
 	for _, text := range more {
 		add(text)
 	}
