@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -29,7 +30,7 @@ const descriptions = 8
 type shelf struct {
 	site    *upstream.Client
 	rules   Rules
-	compile func(json.RawMessage) *catalog.Compiled
+	compile func(json.RawMessage) *schema.Lazy
 	flights singleflight.Group
 
 	mu    sync.Mutex

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -125,7 +126,7 @@ type builder struct {
 	keep   bool // the responses that sets are made of
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
-	forms  pool[[sha256.Size]byte, catalog.Compiled] // of schemas, by content
+	forms  pool[[sha256.Size]byte, schema.Lazy] // of schemas, by content
 	logger *slog.Logger
 }
 
@@ -297,8 +298,8 @@ func (b *builder) translate(tr translate.Translator, m Described, name string) *
 }
 
 // compile gives the compiled form of a schema, one for all tools that have the same.
-func (b *builder) compile(doc json.RawMessage) *catalog.Compiled {
-	form, _ := b.forms.get(sha256.Sum256(doc), func() (*catalog.Compiled, error) { return catalog.Compile(doc), nil })
+func (b *builder) compile(doc json.RawMessage) *schema.Lazy {
+	form, _ := b.forms.get(sha256.Sum256(doc), func() (*schema.Lazy, error) { return schema.NewLazy(doc), nil })
 	return form
 }
 
