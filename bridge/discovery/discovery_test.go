@@ -143,6 +143,31 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 
 func (e *Engine) callersFresh(name string) bool { return e.fresh(e.entry(caller(name)).known.Load()) }
 
+// Names that are one name to clients which replace characters are noted, and the tools stay.
+func TestNamesThatCollide(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	for ids, want := range map[[2]string]bool{
+		{"a.b", "a_b"}: true, {"Node.get", "node.get"}: true, {long + "1", long + "2"}: true, {"é", "_"}: true,
+		{"a.b", "a.c"}: false, {"a-b", "a_b"}: false, {long[1:] + "1", long[1:] + "2"}: false,
+	} {
+		b, err := newBuilder(Rules{PageSize: 50}, false, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := response(t.Context(), methods(ids[:]...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.build(t.Context(), JSONRPC{}, a, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.catalog.Len() != 2 || (len(s.colliding) > 0) != want || (len(s.diagnostics) > 0) != want {
+			t.Errorf("%.20q: %d tools, colliding %q, %v", ids, s.catalog.Len(), s.colliding, s.diagnostics)
+		}
+	}
+}
+
 // Whatever a site lists, reading it neither panics nor loses one tool for another's sake.
 func FuzzRead(f *testing.F) {
 	f.Add(methods("x"))

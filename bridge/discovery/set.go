@@ -30,6 +30,7 @@ type set struct {
 	diagnostics []translate.Diagnostic
 	nothing     string        // why no method is a tool; "": one is, or there is no method
 	shelf       *shelf        // nil: the catalog's tools have their schemas
+	colliding   []string      // tools whose names are taken, to some clients
 	made        []*translated // of which the catalog's tools are, to be shared as long as the set is there
 	response    Response      // what it was made of, where other callers' sets are made of it as well
 }
@@ -173,6 +174,9 @@ func (b *builder) build(ctx context.Context, source Source, a Response, targets 
 				b.logger.Warn("method left out", "method", note.Method, "problem", note.Problem)
 			}
 		}
+		if n := len(s.colliding); n > 0 {
+			b.logger.Warn("tools have the same name to some clients, which may drop all tools", "tools", n, "first", s.colliding[0])
+		}
 		if s.nothing != "" {
 			b.logger.Warn("no method is a tool", "problem", s.nothing)
 		}
@@ -236,11 +240,38 @@ func (b *builder) assemble(ctx context.Context, d Description, targets map[strin
 			tools = append(tools, t.tool)
 		}
 	}
+	s.collisions(tools)
 	if d.LeftOut && len(tools) == 0 {
 		return nil, errors.New("the site lists more than the bridge takes, and no tool before that")
 	}
 	s.catalog = catalog.New(tools, b.rules.PageSize)
 	return s, nil
+}
+
+// collisions notes tools whose names are the same to clients that allow only letters, digits, _ and - in a name, fold case
+// and cut it at 64 characters: some such clients drop all tools then.
+func (s *set) collisions(tools []*catalog.Tool) {
+	const longest = 64
+	names := map[string]string{}
+	for _, t := range tools {
+		plain := strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'A' && r <= 'Z':
+				return r + 'a' - 'A'
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+				return r
+			}
+			return '_'
+		}, t.Name)
+		plain = plain[:min(len(plain), longest)]
+		if other, taken := names[plain]; taken {
+			s.note(translate.Diagnostic{Method: clipped(t.Method), Problem: fmt.Sprintf(
+				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming", clipped(t.Name), clipped(other), plain)})
+			s.colliding = append(s.colliding, clipped(t.Name))
+			continue
+		}
+		names[plain] = t.Name
+	}
 }
 
 func (s *set) quarantine(id string, err error) {
