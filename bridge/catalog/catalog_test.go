@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 func tools(names ...string) []*Tool {
 	var list []*Tool
 	for _, name := range names {
-		list = append(list, NewTool(Definition{Name: name, Method: name, Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}, Compile))
+		list = append(list, NewTool(Definition{Name: name, Method: name, Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}, schema.NewLazy))
 	}
 	return list
 }
@@ -100,7 +102,7 @@ func TestPagesCoverAllOnce(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	old, now := New(tools("a", "b", "c"), 2), New(tools("b", "c", "d"), 2)
-	now.tools[0] = NewTool(Definition{Name: "b", Method: "b", Description: "other", InputSchema: json.RawMessage(`{}`)}, Compile)
+	now.tools[0] = NewTool(Definition{Name: "b", Method: "b", Description: "other", InputSchema: json.RawMessage(`{}`)}, schema.NewLazy)
 	if got := fmt.Sprint(Diff(old, now)); got != "{[d] [a] [b]}" {
 		t.Errorf("Diff = %s, want d added, a removed, b changed", got)
 	}

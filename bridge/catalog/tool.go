@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
@@ -32,14 +31,14 @@ type Definition struct {
 type Tool struct {
 	Definition
 	described []byte // {"tool": …}, with the listed form within it
-	input     *Compiled
-	output    *Compiled // nil: none declared
+	input     *schema.Lazy
+	output    *schema.Lazy // nil: none declared
 	scopes    []string
 }
 
-// NewTool makes a tool of a definition. compile gives the compiled form of a schema, so that tools may share it; Compile
-// does where they need not.
-func NewTool(d Definition, compile func(json.RawMessage) *Compiled) *Tool {
+// NewTool makes a tool of a definition. compile gives the compiled form of a schema, so that tools may share it;
+// schema.NewLazy does where they need not.
+func NewTool(d Definition, compile func(json.RawMessage) *schema.Lazy) *Tool {
 	t := &Tool{described: encode(&d), input: compile(d.InputSchema), scopes: scopesOf(d.Annotations)}
 	if t.Definition = d; d.OutputSchema != nil {
 		t.output = compile(d.OutputSchema)
@@ -57,14 +56,14 @@ func (t *Tool) Encoded() []byte { return t.described[len(envelope) : len(t.descr
 func (t *Tool) Described() []byte { return t.described }
 
 // Input is the compiled input schema.
-func (t *Tool) Input() (*schema.Schema, error) { return t.input.once() }
+func (t *Tool) Input() (*schema.Schema, error) { return t.input.Schema() }
 
 // Output is the compiled output schema; nil where none is declared.
 func (t *Tool) Output() (*schema.Schema, error) {
 	if t.output == nil {
 		return nil, nil
 	}
-	return t.output.once()
+	return t.output.Schema()
 }
 
 // Scopes are those that a caller's token must have, by the annotation auth. The slice must not be changed.
@@ -90,16 +89,6 @@ func scopesOf(annotations json.RawMessage) []string {
 	}
 	slices.Sort(scopes)
 	return slices.Compact(scopes)
-}
-
-// Compiled is a schema that is compiled once, when it is first asked for.
-type Compiled struct {
-	once func() (*schema.Schema, error)
-}
-
-// Compile makes a Compiled of a schema's document, which must not be changed.
-func Compile(doc json.RawMessage) *Compiled {
-	return &Compiled{sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(doc) })}
 }
 
 // encode writes the described form. Members that a tool lacks are left out: clients refuse null and [] there. The

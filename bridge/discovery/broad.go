@@ -36,18 +36,23 @@ func (e *Engine) accountEntry(who caller.Caller) *entry {
 }
 
 // learnBroad puts a caller's own rights and the account's tools together.
-func (e *Engine) learnBroad(ctx context.Context, who caller.Caller, now *knowledge, own Response) error {
-	d, err := e.o.Source.Read(own)
+func (e *Engine) learnBroad(ctx context.Context, who caller.Caller, now *knowledge, own *Response) error {
+	d, err := e.o.Source.Read(*own)
 	if err != nil {
 		return unreadable(err)
 	}
 	now.rights = e.o.Rules.rightsIn(d)
+	callable := map[string]bool{}
+	for _, m := range d.Methods {
+		callable[m.ID] = true
+	}
+	own.done() // the account's may be long, too
 	all, err := e.inventory(ctx, who)
 	if err != nil {
 		return err
 	}
-	targets := e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, all.set.response, &own)
-	if now.set, err = e.builder.build(e.o.Source, all.set.response, targets, e.epoch()); err != nil {
+	targets := e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, all.set.response, callable)
+	if now.set, err = e.builder.build(e.ctx, e.o.Source, all.set.response, targets, e.epoch()); err != nil {
 		return unreadable(err)
 	}
 	now.at = earlier(now.at, all.at)

@@ -272,6 +272,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, gen
 	now := &knowledge{at: e.o.Now(), generation: generation}
 	a, leave, err := e.ask(ctx, en, who, e.newsSince(en, before))
 	defer leave()
+	defer a.done()
 	switch {
 	case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
 		now.refusal, now.until = fault.From(err), now.at.Add(min(e.o.Refused, e.ttl))
@@ -279,7 +280,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, gen
 	case err != nil:
 		return e.failed(en, err)
 	default:
-		if err := e.learn(ctx, en, who, before, now, a); err != nil {
+		if err := e.learn(ctx, en, who, before, now, &a); err != nil {
 			return e.failed(en, err)
 		}
 	}
@@ -329,7 +330,7 @@ func (e *Engine) newsSince(en *entry, before *knowledge) string {
 }
 
 // learn fills in what a response of the site comes to.
-func (e *Engine) learn(ctx context.Context, en *entry, who caller.Caller, before, now *knowledge, a Response) (err error) {
+func (e *Engine) learn(ctx context.Context, en *entry, who caller.Caller, before, now *knowledge, a *Response) (err error) {
 	now.until = now.at.Add(e.ttl)
 	if en.account {
 		now.until = now.at.Add(e.o.TTL)
@@ -343,9 +344,9 @@ func (e *Engine) learn(ctx context.Context, en *entry, who caller.Caller, before
 	}
 	var targets map[string][]string
 	if !en.account { // a look-up is a call, and nobody's call is made by the account
-		targets = e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, a, nil)
+		targets = e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, *a, nil)
 	}
-	if now.set, err = e.builder.build(e.o.Source, a, targets, e.epoch()); err != nil {
+	if now.set, err = e.builder.build(e.ctx, e.o.Source, *a, targets, e.epoch()); err != nil {
 		return unreadable(err)
 	}
 	now.rights, now.etag = now.set.rights, a.ETag

@@ -29,23 +29,27 @@ func (e *Engine) Explain(ctx context.Context, who caller.Caller) (*Explanation, 
 	if err != nil {
 		return nil, err
 	}
+	defer response.done()
 	d, err := e.o.Source.Read(response)
 	if err != nil {
 		return nil, err
 	}
 	x := &Explanation{MayDiscover: d.MayDiscover, Methods: []Shown{}}
-	s := e.builder.assemble(d, nil)
+	s, err := e.builder.assemble(ctx, d, nil)
+	if err != nil {
+		return nil, err
+	}
 	tools := map[string]string{}
 	for _, tool := range s.catalog.Tools() {
 		tools[tool.Method] = tool.Name
 	}
 	for _, m := range d.Methods {
-		shown := Shown{Method: m.Method.ID, Why: e.builder.picker.why(d, m.Method)}
-		if i := slices.IndexFunc(s.diagnostics, func(n translate.Diagnostic) bool { return n.Quarantined && n.Method == m.Method.ID }); i >= 0 && (shown.Why == "" || m.Err != nil) {
+		shown := Shown{Method: m.ID, Why: e.builder.picker.why(d, m)}
+		if i := slices.IndexFunc(s.diagnostics, func(n translate.Diagnostic) bool { return n.Quarantined && n.Method == clipped(m.ID) }); i >= 0 && (shown.Why == "" || m.Err != nil) {
 			shown.Why = s.diagnostics[i].Problem
 		}
 		if shown.Why == "" {
-			shown.Tool = tools[m.Method.ID]
+			shown.Tool = tools[m.ID]
 		}
 		x.Methods = append(x.Methods, shown)
 	}
@@ -54,13 +58,13 @@ func (e *Engine) Explain(ctx context.Context, who caller.Caller) (*Explanation, 
 }
 
 // why says why a method is no tool by the rules; "" where it is one.
-func (p picker) why(d Description, m translate.Method) string {
+func (p picker) why(d Description, m Described) string {
 	if p.exposed(d, m) {
 		return ""
 	}
 	patterns := p.patterns(d)
 	switch {
-	case p.byAttribute(d) && !m.Marked():
+	case p.byAttribute(d) && !m.Marked:
 		return "it has no McpTool attribute"
 	case !patterns.Includes(m.ID):
 		return "no pattern of include matches it"
@@ -76,16 +80,16 @@ func (p picker) nothing(d Description) string {
 	patterns := p.patterns(d)
 	for _, m := range d.Methods {
 		switch {
-		case p.exposed(d, m.Method):
+		case p.exposed(d, m):
 			return ""
-		case p.byAttribute(d) && !m.Method.Marked():
+		case p.byAttribute(d) && !m.Marked:
 			continue
 		}
 		marked++
-		if patterns.Includes(m.Method.ID) {
+		if patterns.Includes(m.ID) {
 			included++
 		}
-		if patterns.Match(m.Method.ID) {
+		if patterns.Match(m.ID) {
 			matched++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -29,7 +31,7 @@ const descriptions = 8
 type shelf struct {
 	site    *upstream.Client
 	rules   Rules
-	compile func(json.RawMessage) *catalog.Compiled
+	compile func(json.RawMessage) *schema.Lazy
 	flights singleflight.Group
 
 	mu    sync.Mutex
@@ -57,7 +59,13 @@ func (s *shelf) tool(ctx context.Context, who caller.Caller, stub *catalog.Tool)
 // fetch asks the site for one method and keeps the tool that comes of it. A method that the site does not describe, or
 // so that nothing can be made of it, has its place on a page already: there it stays, and takes what the site takes.
 func (s *shelf) fetch(ctx context.Context, who caller.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
-	doc, err := s.site.Get(ctx, who, "/jsonrpc/methods/"+url.PathEscape(stub.Method), "", "")
+	var doc []byte
+	_, err := s.site.Get(ctx, who, "/jsonrpc/methods/"+url.PathEscape(stub.Method), "", "", func(in io.Reader) (err error) {
+		if doc, err = io.ReadAll(io.LimitReader(in, maxMethod+1)); len(doc) > maxMethod {
+			err = errors.New("a description of a method is too long")
+		}
+		return err
+	})
 	switch {
 	case fault.Is(err, fault.UpstreamError, fault.AccessDenied):
 		s.note(translate.Diagnostic{Method: stub.Method, Problem: "the site does not describe it; it takes anything"})
@@ -65,7 +73,7 @@ func (s *shelf) fetch(ctx context.Context, who caller.Caller, stub *catalog.Tool
 	case err != nil:
 		return nil, unreadable(err)
 	}
-	d, notes, err := s.describe(doc.Body, stub.Method)
+	d, notes, err := s.describe(doc, stub.Method)
 	if err != nil {
 		notes = append(notes, translate.Diagnostic{Method: stub.Method, Problem: err.Error() + "; it takes anything"})
 		d = stub.Definition

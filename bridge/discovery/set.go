@@ -1,17 +1,23 @@
 package discovery
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"weak"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -22,9 +28,11 @@ type set struct {
 	catalog     *catalog.Catalog
 	rights      rights // of the caller who received the response
 	diagnostics []translate.Diagnostic
-	nothing     string   // why no method is a tool; "": one is, or there is no method
-	shelf       *shelf   // nil: the catalog's tools have their schemas
-	response    Response // what it was made of, where other callers' sets are made of it as well
+	nothing     string        // why no method is a tool; "": one is, or there is no method
+	shelf       *shelf        // nil: the catalog's tools have their schemas
+	colliding   []string      // tools whose names are taken, to some clients
+	made        []*translated // of which the catalog's tools are, to be shared as long as the set is there
+	response    Response      // what it was made of, where other callers' sets are made of it as well
 }
 
 // rights are what the site's response says of the caller, beside the tools.
@@ -36,7 +44,7 @@ type rights struct {
 // rightsIn reads the caller's rights off a description.
 func (r Rules) rightsIn(d Description) rights {
 	return rights{discover: d.MayDiscover, administer: r.AdminMethod != "" &&
-		slices.ContainsFunc(d.Methods, func(m Described) bool { return m.Method.ID == r.AdminMethod })}
+		slices.ContainsFunc(d.Methods, func(m Described) bool { return m.ID == r.AdminMethod })}
 }
 
 // Exposure is what makes a method a tool.
@@ -84,8 +92,8 @@ func newPicker(r Rules) (picker, error) {
 }
 
 // exposed reports whether a described method is to be a tool.
-func (p picker) exposed(d Description, m translate.Method) bool {
-	if p.byAttribute(d) && !m.Marked() {
+func (p picker) exposed(d Description, m Described) bool {
+	if p.byAttribute(d) && !m.Marked {
 		return false
 	}
 	return p.patterns(d).Match(m.ID) && (!p.rules.ReadOnly || readsOnly(m))
@@ -105,12 +113,11 @@ func (p picker) patterns(d Description) filter.Patterns {
 }
 
 // readsOnly reports whether a method changes nothing: its annotation says so or, where it is silent, its id does.
-func readsOnly(m translate.Method) bool {
-	if readOnly, known := m.Hint("readOnlyHint"); known {
-		return readOnly
+func readsOnly(m Described) bool {
+	if m.ReadOnly != nil {
+		return *m.ReadOnly
 	}
-	destructive, _ := m.Hint("destructiveHint")
-	return !destructive && filter.ReadsByName(m.ID)
+	return !m.Destructive && filter.ReadsByName(m.ID)
 }
 
 // builder makes sets and keeps what can be shared, as long as anybody uses it.
@@ -120,7 +127,7 @@ type builder struct {
 	keep   bool // the responses that sets are made of
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
-	forms  pool[[sha256.Size]byte, catalog.Compiled] // of schemas, by content
+	forms  pool[[sha256.Size]byte, schema.Lazy] // of schemas, by content
 	logger *slog.Logger
 }
 
@@ -140,29 +147,35 @@ func newBuilder(rules Rules, keep bool, logger *slog.Logger) (*builder, error) {
 
 // build gives the set of a response, with references that take the values of targets. Within one epoch the same response
 // gives the same set.
-func (b *builder) build(source Source, a Response, targets map[string][]string, epoch string) (*set, error) {
+func (b *builder) build(ctx context.Context, source Source, a Response, targets map[string][]string, epoch string) (*set, error) {
 	values, err := json.Marshal(targets)
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
-	hash := sha256.New()
-	for _, doc := range append(a.Documents[:len(a.Documents):len(a.Documents)], values, []byte(epoch)) {
-		sum := sha256.Sum256(doc)
-		hash.Write(sum[:])
-	}
-	return b.sets.get([sha256.Size]byte(hash.Sum(nil)), func() (*set, error) {
+	return b.sets.get(a.sum(values, []byte(epoch)), func() (*set, error) {
 		d, err := source.Read(a)
 		if err != nil {
 			return nil, err
 		}
-		s := b.assemble(d, targets)
+		s, err := b.assemble(ctx, d, targets)
+		if err != nil {
+			return nil, err
+		}
 		if b.keep {
 			s.response = a
+			s.response.long = false
 		}
-		for _, note := range s.diagnostics {
+		for i, note := range s.diagnostics {
+			if i == maxLogged {
+				b.logger.Warn("more methods left out or repaired; all are in the diagnostics", "more", len(s.diagnostics)-i)
+				break
+			}
 			if note.Quarantined {
 				b.logger.Warn("method left out", "method", note.Method, "problem", note.Problem)
 			}
+		}
+		if n := len(s.colliding); n > 0 {
+			b.logger.Warn("tools have the same name to some clients, which may drop all tools", "tools", n, "first", s.colliding[0])
 		}
 		if s.nothing != "" {
 			b.logger.Warn("no method is a tool", "problem", s.nothing)
@@ -171,11 +184,21 @@ func (b *builder) build(source Source, a Response, targets map[string][]string, 
 	})
 }
 
+// What is said of one set: diagnostics in all, and lines of the log.
+const (
+	maxDiagnostics = 1000
+	maxLogged      = 100
+)
+
 // assemble translates the exposed methods, tool by tool: one that cannot be translated costs itself only.
-func (b *builder) assemble(d Description, targets map[string][]string) *set {
+func (b *builder) assemble(ctx context.Context, d Description, targets map[string][]string) (*set, error) {
 	s := &set{rights: b.rules.rightsIn(d)}
 	if s.nothing = b.picker.nothing(d); s.nothing != "" {
-		s.diagnostics = append(s.diagnostics, translate.Diagnostic{Problem: s.nothing})
+		s.note(translate.Diagnostic{Problem: s.nothing})
+	}
+	if d.LeftOut {
+		s.note(translate.Diagnostic{Quarantined: true, Problem: fmt.Sprintf(
+			"the site lists more than the bridge takes (%d methods, %d MiB in all, %d MiB each); the others are left out", maxMethods, maxHeld>>20, maxMethod>>20)})
 	}
 	tr := b.rules.Translator
 	tr.Targets = targets
@@ -185,13 +208,13 @@ func (b *builder) assemble(d Description, targets map[string][]string) *set {
 	for _, m := range d.Methods {
 		switch {
 		case m.Err != nil:
-			s.quarantine(m.Method.ID, m.Err)
-		case !b.picker.exposed(d, m.Method):
-		case seen[m.Method.ID]:
-			s.quarantine(m.Method.ID, fmt.Errorf("the site lists it twice"))
+			s.quarantine(m.ID, m.Err)
+		case !b.picker.exposed(d, m):
+		case seen[m.ID]:
+			s.quarantine(m.ID, fmt.Errorf("the site lists it twice"))
 		default:
-			seen[m.Method.ID] = true
-			methods, ids = append(methods, m), append(ids, m.Method.ID)
+			seen[m.ID] = true
+			methods, ids = append(methods, m), append(ids, m.ID)
 		}
 	}
 	if b.rules.Lazy != nil {
@@ -199,36 +222,104 @@ func (b *builder) assemble(d Description, targets map[string][]string) *set {
 	}
 	var tools []*catalog.Tool
 	for i, name := range b.rules.Naming.Names(ids) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if s.shelf != nil {
-			tools = append(tools, b.stub(methods[i].Method, name))
+			method, err := methods[i].Method()
+			if err != nil {
+				return nil, err // it was read before
+			}
+			tools = append(tools, b.stub(method, name))
 			continue
 		}
 		t := b.translate(tr, methods[i], name)
-		s.diagnostics = append(s.diagnostics, t.diagnostics...)
+		s.note(t.diagnostics...)
 		if t.tool != nil {
+			s.made = append(s.made, t)
 			tools = append(tools, t.tool)
 		}
 	}
+	s.collisions(tools)
+	if d.LeftOut && len(tools) == 0 {
+		return nil, errors.New("the site lists more than the bridge takes, and no tool before that")
+	}
 	s.catalog = catalog.New(tools, b.rules.PageSize)
-	return s
+	return s, nil
+}
+
+// collisions notes tools whose names are the same to clients that allow only letters, digits, _ and - in a name, fold case
+// and cut it at 64 characters: some such clients drop all tools then.
+func (s *set) collisions(tools []*catalog.Tool) {
+	const longest = 64
+	names := map[string]string{}
+	for _, t := range tools {
+		plain := strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'A' && r <= 'Z':
+				return r + 'a' - 'A'
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+				return r
+			}
+			return '_'
+		}, t.Name)
+		plain = plain[:min(len(plain), longest)]
+		if other, taken := names[plain]; taken {
+			s.note(translate.Diagnostic{Method: clipped(t.Method), Problem: fmt.Sprintf(
+				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming", clipped(t.Name), clipped(other), plain)})
+			s.colliding = append(s.colliding, clipped(t.Name))
+			continue
+		}
+		names[plain] = t.Name
+	}
 }
 
 func (s *set) quarantine(id string, err error) {
-	s.diagnostics = append(s.diagnostics, translate.Diagnostic{Method: id, Problem: err.Error(), Quarantined: true})
+	s.note(translate.Diagnostic{Method: clipped(id), Problem: err.Error(), Quarantined: true})
+}
+
+// note keeps a diagnostic, unless there are too many or the one before it says the same.
+func (s *set) note(notes ...translate.Diagnostic) {
+	for _, n := range notes {
+		last := len(s.diagnostics) - 1
+		switch {
+		case last >= 0 && s.diagnostics[last] == n:
+		case last+1 == maxDiagnostics:
+			s.diagnostics = append(s.diagnostics, translate.Diagnostic{Problem: "there are more diagnostics than these"})
+		case last+1 < maxDiagnostics:
+			s.diagnostics = append(s.diagnostics, n)
+		}
+	}
+}
+
+// clipped bounds a name that goes into a diagnostic.
+func clipped(id string) string {
+	const longest = 256
+	if len(id) > longest {
+		return strings.ToValidUTF8(id[:longest], "") + "…"
+	}
+	return id
 }
 
 // translate makes a tool of a method, once for all sets that hold it.
 func (b *builder) translate(tr translate.Translator, m Described, name string) *translated {
 	key := slices.Concat([]byte(name), []byte{0}, m.Raw)
 	if len(tr.Targets) > 0 {
-		for _, target := range tr.TargetsOf(m.Method) {
-			key = fmt.Appendf(key, "\x00%q", tr.Targets[target])
+		if method, err := m.Method(); err == nil {
+			for _, target := range tr.TargetsOf(method) {
+				key = fmt.Appendf(key, "\x00%q", tr.Targets[target])
+			}
 		}
 	}
 	t, _ := b.tools.get(sha256.Sum256(key), func() (*translated, error) {
-		definition, notes, err := tr.Tool(m.Method)
+		method, err := m.Method()
+		var definition catalog.Definition
+		var notes []translate.Diagnostic
+		if err == nil {
+			definition, notes, err = tr.Tool(method)
+		}
 		if err != nil {
-			notes = append(notes, translate.Diagnostic{Method: m.Method.ID, Problem: err.Error(), Quarantined: true})
+			notes = append(notes, translate.Diagnostic{Method: clipped(m.ID), Problem: err.Error(), Quarantined: true})
 			return &translated{diagnostics: notes}, nil
 		}
 		definition.Name = name
@@ -238,34 +329,48 @@ func (b *builder) translate(tr translate.Translator, m Described, name string) *
 }
 
 // compile gives the compiled form of a schema, one for all tools that have the same.
-func (b *builder) compile(doc json.RawMessage) *catalog.Compiled {
-	form, _ := b.forms.get(sha256.Sum256(doc), func() (*catalog.Compiled, error) { return catalog.Compile(doc), nil })
+func (b *builder) compile(doc json.RawMessage) *schema.Lazy {
+	form, _ := b.forms.get(sha256.Sum256(doc), func() (*schema.Lazy, error) { return schema.NewLazy(doc), nil })
 	return form
 }
 
 // pool shares values by key for as long as anybody holds them. The zero value is ready.
-type pool[K comparable, V any] struct {
-	mu sync.Mutex
-	m  map[K]weak.Pointer[V]
+type pool[K interface{ ~[sha256.Size]byte }, V any] struct {
+	flights singleflight.Group
+	mu      sync.Mutex
+	m       map[K]weak.Pointer[V]
 }
 
-// get gives the value of a key, made if nobody holds one.
+// get gives the value of a key, made if nobody holds one. Nobody waits for the value of another key.
 func (p *pool[K, V]) get(key K, build func() (*V, error)) (*V, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if v := p.m[key].Value(); v != nil {
+	if v := p.held(key); v != nil {
 		return v, nil
 	}
-	v, err := build()
-	if err != nil {
-		return nil, err
-	}
-	if p.m == nil {
-		p.m = map[K]weak.Pointer[V]{}
-	}
-	p.m[key] = weak.Make(v)
-	runtime.AddCleanup(v, p.forget, key)
-	return v, nil
+	made, err, _ := p.flights.Do(string(key[:]), func() (any, error) {
+		if v := p.held(key); v != nil {
+			return v, nil
+		}
+		v, err := build()
+		if err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.m == nil {
+			p.m = map[K]weak.Pointer[V]{}
+		}
+		p.m[key] = weak.Make(v)
+		runtime.AddCleanup(v, p.forget, key)
+		return v, nil
+	})
+	v, _ := made.(*V)
+	return v, err
+}
+
+func (p *pool[K, V]) held(key K) *V {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.m[key].Value()
 }
 
 // forget drops a key whose value is gone, unless another has taken its place.

@@ -1,16 +1,32 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+)
+
+// What one response of the site may cost. A list of which more arrives is read to its end, for what follows it says what the
+// caller may do, and the methods beyond are left out.
+const (
+	maxMethods = 100_000
+	maxHeld    = 32 << 20 // bytes of all methods
+	maxMethod  = 1 << 20  // bytes of one
+	shortList  = 2 << 20  // bytes of methods that are held without a place among the long lists
+	maxPages   = 2000     // of a module whose pages never end
 )
 
 // Source is where descriptions of a site's methods come from.
@@ -23,23 +39,54 @@ type Source interface {
 
 // Response is what the site gave, not yet read.
 type Response struct {
-	Documents [][]byte
+	Methods   [][]byte         // a description each
+	Others    []jsondoc.Member // the members beside them
+	LeftOut   bool             // there are methods beyond what one response may cost
 	ETag      string
-	Unchanged bool // what was known before still holds; Documents is empty
+	Unchanged bool // what was known before still holds; the rest is empty
+
+	held int
+	long bool // it has the place of long lists
+}
+
+// longLists is the place of the one long list that is read at a time in this process.
+var longLists = make(chan struct{}, 1)
+
+// done ends the use of a response.
+func (a *Response) done() {
+	if a.long {
+		<-longLists
+	}
+	*a = Response{ETag: a.ETag, Unchanged: a.Unchanged}
 }
 
 // Description is what a site says about its methods to one caller.
 type Description struct {
 	Methods     []Described
+	LeftOut     bool
 	Extension   bool // the site shows the McpTool attribute and who may discover
 	MayDiscover bool // true where the site does not say
 }
 
-// Described is one method, or why its description could not be read.
+// Described is what the rules look at of one method, or why its description could not be read.
 type Described struct {
-	Raw    []byte // the description's own bytes
-	Method translate.Method
-	Err    error
+	ID          string
+	Marked      bool   // it carries the McpTool attribute
+	ReadOnly    *bool  // what its annotation says; nil: nothing
+	Destructive bool   // its annotation says so
+	Raw         []byte // the description's own bytes
+	Err         error
+
+	read func(jsondoc.Value) (translate.Method, error)
+}
+
+// Method reads the description again: trees of many would take many times their bytes.
+func (d Described) Method() (translate.Method, error) {
+	tree, err := jsondoc.Parse(d.Raw)
+	if err != nil {
+		return translate.Method{ID: idOf(d.Raw)}, fmt.Errorf("its description is not JSON: %w", err)
+	}
+	return d.read(tree)
 }
 
 // JSONRPC discovers by GET /jsonrpc/methods, which the jsonrpc_discovery module serves. The site leaves out what the
@@ -48,30 +95,34 @@ type JSONRPC struct{ Site *upstream.Client }
 
 // Fetch reads the whole list: the site has no pages.
 func (s JSONRPC) Fetch(ctx context.Context, who caller.Caller, etag string) (Response, error) {
-	doc, err := s.Site.Get(ctx, who, "/jsonrpc/methods", "", etag)
-	if err != nil {
+	var a Response
+	doc, err := s.Site.Get(ctx, who, "/jsonrpc/methods", "", etag, func(in io.Reader) error { return a.add(ctx, in, "data") })
+	switch {
+	case err != nil:
+		a.done()
 		return Response{}, err
-	}
-	if doc.Unchanged {
+	case doc.Unchanged:
 		return Response{Unchanged: true, ETag: etag}, nil
 	}
-	return Response{Documents: [][]byte{doc.Body}, ETag: doc.ETag}, nil
+	a.ETag = doc.ETag
+	return a, nil
 }
 
 // Read reads {"data": [method, …], "meta": {"mcp": {"discovery": bool}}}.
 func (JSONRPC) Read(a Response) (Description, error) {
-	doc, err := parseEach(a.Documents[0], "data", translate.ReadMethod)
-	if err != nil {
-		return Description{}, fmt.Errorf("the site's list of methods: %w", err)
-	}
-	d := Description{Methods: doc.methods, MayDiscover: true}
-	if meta, ok := doc.others["meta"]; ok {
-		if mcp, ok := meta.Get("mcp"); ok {
+	d := Description{MayDiscover: true}
+	d.describe(a, translate.ReadMethod)
+	for _, other := range a.Others {
+		v, err := jsondoc.Parse(other.Value.Raw)
+		if err != nil {
+			return Description{}, fmt.Errorf("the site's list of methods: its member %.80q is not JSON: %w", other.Name, err)
+		}
+		if mcp, ok := v.Get("mcp"); ok && other.Name == "meta" {
 			may, _ := mcp.Get("discovery")
 			d.Extension, d.MayDiscover = true, may.IsTrue()
 		}
 	}
-	d.Extension = d.Extension || slices.ContainsFunc(d.Methods, func(m Described) bool { return m.Method.Marked() })
+	d.Extension = d.Extension || slices.ContainsFunc(d.Methods, func(m Described) bool { return m.Marked })
 	return d, nil
 }
 
@@ -80,111 +131,118 @@ func (JSONRPC) Read(a Response) (Description, error) {
 // response has its id.
 type Module struct{ Site *upstream.Client }
 
-// maxPages bounds a module whose pages never end.
-const maxPages = 2000
-
 // Fetch reads all pages.
-func (s Module) Fetch(ctx context.Context, who caller.Caller, _ string) (Response, error) {
-	var a Response
-	cursor, seen := "", map[string]bool{}
-	for {
-		query := ""
-		if cursor != "" {
-			query = "cursor=" + url.QueryEscape(cursor)
-		}
-		doc, err := s.Site.Get(ctx, who, "/mcp/tools/list", query, "")
+func (s Module) Fetch(ctx context.Context, who caller.Caller, _ string) (a Response, err error) {
+	defer func() {
 		if err != nil {
-			return Response{}, err
+			a.done()
 		}
-		a.Documents = append(a.Documents, doc.Body)
-		page, err := jsondoc.SplitLoosely(doc.Body)
-		if err != nil {
-			return Response{}, unreadable(fmt.Errorf("a page of the module's list is not JSON: %w", err))
+	}()
+	query, seen := "", map[string]bool{}
+	for range maxPages {
+		a.Others = nil
+		if _, err := s.Site.Get(ctx, who, "/mcp/tools/list", query, "", func(in io.Reader) error { return a.add(ctx, in, "tools") }); err != nil {
+			return a, err
 		}
-		next, _ := page.Get("nextCursor")
-		cursor, _ = next.Text()
-		if cursor == "" {
+		cursor := ""
+		for _, other := range a.Others {
+			if other.Name == "nextCursor" {
+				cursor, _ = other.Value.Text()
+			}
+		}
+		if cursor == "" || a.LeftOut {
 			return a, nil
 		}
-		if seen[cursor] || len(a.Documents) == maxPages {
-			return Response{}, unreadable(errors.New("the module's pages do not end"))
+		if seen[cursor] {
+			break
 		}
 		seen[cursor] = true
+		query = "cursor=" + url.QueryEscape(cursor)
 	}
+	return a, unreadable(errors.New("the module's pages do not end"))
 }
 
 // Read reads the tools of all pages.
 func (Module) Read(a Response) (Description, error) {
 	d := Description{Extension: true, MayDiscover: true}
-	for _, body := range a.Documents {
-		page, err := parseEach(body, "tools", translate.ReadTool)
-		if err != nil {
-			return Description{}, fmt.Errorf("a page of the module's list: %w", err)
-		}
-		d.Methods = append(d.Methods, page.methods...)
-	}
+	d.describe(a, translate.ReadTool)
 	return d, nil
 }
 
-// parsed is a document with a list of methods in it.
-type parsed struct {
-	methods []Described
-	others  map[string]jsondoc.Value // the members beside the list
+// add reads a document whose member list holds methods.
+func (a *Response) add(ctx context.Context, in io.Reader, list string) (err error) {
+	a.Others, err = jsondoc.Stream(in, list, maxMethod, func(raw []byte) error {
+		switch {
+		case len(a.Methods) == maxMethods || a.held+len(raw) > maxHeld:
+			a.LeftOut = true
+			return jsondoc.Enough
+		case raw == nil:
+			a.LeftOut = true
+			return nil
+		}
+		if a.held += len(raw); a.held > shortList && !a.long {
+			select {
+			case longLists <- struct{}{}:
+				a.long = true
+			case <-ctx.Done():
+				return fmt.Errorf("waiting to read a long list: %w", context.Cause(ctx))
+			}
+		}
+		a.Methods = append(a.Methods, raw)
+		return nil
+	})
+	return err
 }
 
-// parseEach reads a document whose member list holds methods. A method that cannot even be parsed costs itself only; a
-// document of which anything else is broken is useless.
-func parseEach(body []byte, list string, read func(jsondoc.Value) (translate.Method, error)) (parsed, error) {
-	p := parsed{others: map[string]jsondoc.Value{}}
-	doc, err := jsondoc.Parse(body)
-	whole := err == nil
-	if !whole {
-		if doc, err = jsondoc.SplitLoosely(body); err != nil {
-			return p, fmt.Errorf("it is not JSON: %w", err)
+// mentions reports whether a text stands in any description.
+func (a *Response) mentions(text string) bool {
+	return slices.ContainsFunc(a.Methods, func(raw []byte) bool { return bytes.Contains(raw, []byte(text)) })
+}
+
+// sum is the same for responses that say the same.
+func (a *Response) sum(more ...[]byte) [sha256.Size]byte {
+	hash := sha256.New()
+	add := func(text []byte) {
+		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		hash.Write(text)
+	}
+	for _, raw := range a.Methods {
+		add(raw)
+	}
+	for _, other := range a.Others {
+		add([]byte(other.Name))
+		add(other.Value.Raw)
+	}
+	add(strconv.AppendBool(nil, a.LeftOut))
+	for _, text := range more {
+		add(text)
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
+}
+
+// describe reads each method. One that cannot even be parsed costs itself only.
+func (d *Description) describe(a Response, read func(jsondoc.Value) (translate.Method, error)) {
+	d.Methods, d.LeftOut = make([]Described, len(a.Methods)), a.LeftOut
+	for i, raw := range a.Methods {
+		described := Described{Raw: raw, read: read}
+		m, err := described.Method()
+		described.ID, described.Marked, described.Err = strings.Clone(m.ID), m.Marked(), err
+		if hint, known := m.Hint("readOnlyHint"); known {
+			described.ReadOnly = &hint
 		}
+		described.Destructive, _ = m.Hint("destructiveHint")
+		d.Methods[i] = described
 	}
-	methods, _ := doc.Get(list)
-	if methods.Kind != jsondoc.Array {
-		return p, fmt.Errorf("it has no %s array", list)
-	}
-	for _, m := range doc.Members {
-		if !whole && m.Name != list {
-			if m.Value, err = jsondoc.Parse(m.Value.Raw); err != nil {
-				return p, fmt.Errorf("its member %q is not JSON: %w", m.Name, err)
-			}
-		}
-		p.others[m.Name] = m.Value
-	}
-	if !whole {
-		if methods, err = jsondoc.SplitLoosely(methods.Raw); err != nil {
-			return p, fmt.Errorf("its %s are not JSON: %w", list, err)
-		}
-	}
-	for _, item := range methods.Items {
-		raw := item.Raw
-		if !whole {
-			if item, err = jsondoc.Parse(raw); err != nil {
-				p.methods = append(p.methods, Described{raw, translate.Method{ID: idOf(raw)}, fmt.Errorf("its description is not JSON: %w", err)})
-				continue
-			}
-		}
-		m, err := read(item)
-		p.methods = append(p.methods, Described{raw, m, err})
-	}
-	return p, nil
 }
 
 // idOf finds out what a broken description is about, for the diagnostics.
-func idOf(raw []byte) string {
-	v, err := jsondoc.SplitLoosely(raw)
-	if err != nil {
-		return ""
-	}
-	for _, name := range []string{"id", "name"} {
-		if id, ok := v.Get(name); ok {
-			text, _ := id.Text()
-			return text
+func idOf(raw []byte) (id string) {
+	members, _ := jsondoc.Stream(bytes.NewReader(raw), "", maxMethod, nil) // what comes before it is broken
+	for _, m := range members {
+		if m.Name == "id" || m.Name == "name" {
+			id, _ = m.Value.Text()
+			break
 		}
 	}
-	return ""
+	return id
 }

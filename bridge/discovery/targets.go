@@ -3,7 +3,6 @@ package discovery
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,33 +22,36 @@ type Targets struct {
 	Max    int    // with more values than this the reference takes any string
 }
 
-// lookups is how many look-ups run at one time.
-const lookups = 4
+// lookups is how many look-ups run at one time, and maxTargets how many a response can ask for.
+const lookups, maxTargets = 4, 1000
 
-// of finds the values for every entity type that a response refers to; own is the response that says what the caller may
-// call, nil where that is the same. A look-up that the caller may not do, or that fails, leaves its references open to any value: it must not cost
-// the discovery.
-func (t *Targets) of(ctx context.Context, who caller.Caller, source Source, tr translate.Translator, a Response, own *Response) map[string][]string {
-	if t == nil || !slices.ContainsFunc(a.Documents, func(doc []byte) bool { return bytes.Contains(doc, []byte(`"target_type"`)) }) {
+// of finds the values for every entity type that a response refers to; callable are the methods that the caller may call,
+// nil: those of the response. A look-up that the caller may not do, or that fails, leaves its references open to any value:
+// it must not cost the discovery.
+func (t *Targets) of(ctx context.Context, who caller.Caller, source Source, tr translate.Translator, a Response, callable map[string]bool) map[string][]string {
+	if t == nil || !a.mentions(`"target_type"`) {
 		return nil // by far the most sites; the response need not even be read
 	}
 	shown, err := source.Read(a)
 	if err != nil {
 		return nil // who builds the catalog meets the same error
 	}
-	callable := shown
-	if own != nil {
-		if callable, err = source.Read(*own); err != nil {
-			return nil
+	if callable == nil {
+		callable = map[string]bool{}
+		for _, m := range shown.Methods {
+			callable[m.ID] = true
 		}
-	}
-	listed := map[string]bool{}
-	for _, m := range callable.Methods {
-		listed[m.Method.ID] = true
 	}
 	wanted := map[string]string{} // method by target
 	for _, m := range shown.Methods {
-		for _, target := range tr.TargetsOf(m.Method) {
+		method, err := m.Method()
+		if err != nil || !bytes.Contains(m.Raw, []byte(`"target_type"`)) {
+			continue
+		}
+		for _, target := range tr.TargetsOf(method) {
+			if len(wanted) == maxTargets {
+				break
+			}
 			wanted[target] = strings.ReplaceAll(t.Method, "{target}", target)
 		}
 	}
@@ -58,7 +60,7 @@ func (t *Targets) of(ctx context.Context, who caller.Caller, source Source, tr t
 	var group errgroup.Group
 	group.SetLimit(lookups)
 	for target, method := range wanted {
-		if !listed[method] {
+		if !callable[method] {
 			continue
 		}
 		group.Go(func() error {
@@ -79,12 +81,16 @@ func (t *Targets) values(ctx context.Context, who caller.Caller, method string) 
 	if err != nil {
 		return nil
 	}
-	list, err := jsondoc.Parse(result)
-	if err != nil || len(list.Items) > t.Max {
+	list, err := jsondoc.SplitList(result, t.Max)
+	if err != nil {
 		return nil
 	}
 	var found []string
 	for _, item := range list.Items {
+		item, err := jsondoc.Parse(item.Raw)
+		if err != nil {
+			return nil
+		}
 		if v, ok := item.Get(t.Value); ok {
 			item = v
 		}

@@ -28,7 +28,7 @@ const (
 	Object  Kind = "object"
 )
 
-// kinds gives a value's kind by its first byte; any other byte begins a number, or no value.
+// kinds is the kind of a value by its first byte; whatever is not there is a number, or nothing.
 var kinds = map[byte]Kind{'{': Object, '[': Array, '"': String, 't': Boolean, 'f': Boolean, 'n': Null}
 
 // Value is one JSON value. Raw is how it was written; nil on a value that was changed since, whose Members or Items
@@ -84,12 +84,8 @@ func Members(object []byte, names []string) (map[string][]byte, error) {
 	return found, nil
 }
 
-// SplitLoosely is Split for a document of which one part may be broken: members and items are cut out by their brackets
-// and quotes, and nobody has looked into them. Parse each by itself.
-func SplitLoosely(doc []byte) (Value, error) {
-	p := parser{doc: bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), loose: true, most: math.MaxInt}
-	return p.whole(1)
-}
+// SplitList is Split for a document that may have so many members or items.
+func SplitList(doc []byte, most int) (Value, error) { return parse(doc, 1, most) }
 
 func parse(doc []byte, build, most int) (Value, error) {
 	p := parser{doc: doc, most: most}
@@ -102,9 +98,8 @@ func parse(doc []byte, build, most int) (Value, error) {
 type parser struct {
 	doc   []byte
 	at    int
-	began int  // where this turn on the processor began
-	loose bool // what is not built is not looked into
-	most  int  // members or items of one value that are built
+	began int // where this turn on the processor began
+	most  int // members or items of one value that are built
 
 	only []string // names of the members that are built; nil: all
 
@@ -134,43 +129,6 @@ func (p *parser) pause() {
 		p.began = p.at
 		fair.EndTurn()
 	}
-}
-
-// skip goes to the end of a value by its brackets and quotes alone.
-func (p *parser) skip() error {
-	depth, start := 0, p.at
-	for p.at < len(p.doc) {
-		switch c := p.doc[p.at]; c {
-		case '"':
-			for p.at++; p.at < len(p.doc) && p.doc[p.at] != '"'; p.at++ {
-				if p.doc[p.at] == '\\' {
-					p.at++
-				}
-			}
-		case '{', '[':
-			depth++
-		case '}', ']', ',', ' ', '\t', '\r', '\n':
-			closes := c == '}' || c == ']'
-			if depth == 0 { // a literal ends where something else begins
-				if closes && p.at == start {
-					return p.errorf("a value was expected")
-				}
-				return nil
-			}
-			if closes {
-				depth--
-			}
-		}
-		p.at++
-		if first := p.doc[start]; depth == 0 && (first == '{' || first == '[' || first == '"') {
-			break
-		}
-	}
-	if p.at > len(p.doc) || depth > 0 {
-		p.at = len(p.doc)
-		return p.errorf("it ends too early")
-	}
-	return nil
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -205,8 +163,6 @@ func (p *parser) value(v *Value, depth, build int) (err error) {
 	p.pause()
 	start := p.at
 	switch c := p.peek(); {
-	case p.loose && build < 1:
-		v.Kind, err = kinds[c], p.skip()
 	case c == '{':
 		v.Kind = Object
 		v.Members, err = p.members(depth, build)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 )
@@ -89,60 +90,65 @@ func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
 	}
 }
 
-// Whatever encoding/json writes is read, and comes back byte for byte, whole or rebuilt from the tree.
+// items reads the list v of a document as a stream.
+func items(doc string, longest int) (all []string, others []Member, err error) {
+	others, err = Stream(iotest.OneByteReader(strings.NewReader(doc)), "v", longest, func(raw []byte) error {
+		if raw == nil {
+			raw = []byte("too long")
+		}
+		all = append(all, string(raw))
+		return nil
+	})
+	return all, others, err
+}
+
 // What cannot be read costs itself only.
-func TestSplitLoosely(t *testing.T) {
-	for doc, want := range map[string][]string{
+func TestStream(t *testing.T) {
+	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
+	for list, want := range map[string][]string{
 		`[1, {"a":1,"a":2} ,"\ud800",[[{"]":"}\""}]],tru,1e99999 , -]`: {`1`, `{"a":1,"a":2}`, `"\ud800"`, `[[{"]":"}\""}]]`, `tru`, `1e99999`, `-`},
-		"\xef\xbb\xbf[\"\xff\",{}]":                                    {"\"\xff\"", "{}"},
-		`[]`:                                                           nil,
-		`[,1]`:                                                         {``, `1`},
-		`[` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `,2]`: {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), `2`},
+		"[\"\xff\",{}]":    {"\"\xff\"", "{}"},
+		`[]`:               nil,
+		`[,1]`:             {``, `1`},
+		`[` + deep + `,2]`: {deep, `2`},
+		`["` + strings.Repeat("x", 20_000) + `",2]`: {`too long`, `2`},
 	} {
-		v, err := SplitLoosely([]byte(doc))
-		if err != nil {
-			t.Errorf("%.60q: %v", doc, err)
-		}
-		var got []string
-		for _, item := range v.Items {
-			got = append(got, string(item.Raw))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%.60q: %.100q", doc, got)
+		got, others, err := items("\xef\xbb\xbf{\"a\": {\"b\":[1]} ,\"\\u0076\":"+list+" ,\"c\":null}", 20_000)
+		if err != nil || !slices.Equal(got, want) || len(others) != 2 || string(others[0].Value.Raw) != `{"b":[1]}` || others[1].Name != "c" {
+			t.Errorf("%.60q: %.100q, %v, %v", list, got, others, err)
 		}
 	}
-	for _, doc := range []string{`[1,`, `[{]`, `["]`, `["\`, `[1,]`, `[1 2]`, `{"a":}`, `{"a":1,"a":2}`, `[1]x`, ``, `[`, `{"a`} {
-		if v, err := SplitLoosely([]byte(doc)); err == nil {
-			t.Errorf("%q is taken: %q", doc, v.Raw)
+	for _, doc := range []string{
+		``, `{`, `{"v":[1,`, `{"v":[{]`, `{"v":["]`, `{"v":["\`, `{"v":[1,]}`, `{"v":[1 2]}`, `{"v":[],"a":}`, `{"v":[],"a":1,"a":2}`, `{"v":[],"v":[]}`, `{"v":[]}x`, `[]`,
+		`{"v":1}`, `{"a":1}`, `{v:[]}`, `{"v"[]}`, `{"v":[],"a":"` + strings.Repeat("x", 100) + `"}`,
+	} {
+		if got, _, err := items(doc, 100); err == nil {
+			t.Errorf("%q is taken: %q", doc, got)
 		}
 	}
 }
 
-// What Split takes, SplitLoosely takes, and cuts at the same places.
-func FuzzSplitLoosely(f *testing.F) {
-	f.Add([]byte(`{"a":[1,{"b":"\"]"}],"c":null}`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		loose, err := SplitLoosely(doc)
-		strict, wrong := Split(doc)
+// What Split takes, Stream takes, and cuts at the same places.
+func FuzzStream(f *testing.F) {
+	f.Add(`[1,{"b":"\"]"}],null`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		strict, wrong := Split([]byte("[" + doc + "]"))
 		if wrong != nil {
 			return
 		}
-		if err != nil || len(loose.Items) != len(strict.Items) || len(loose.Members) != len(strict.Members) {
+		got, _, err := items(`{"v":[`+doc+`]}`, 1<<20)
+		if err != nil || len(got) != len(strict.Items) {
 			t.Fatalf("%q: %v", doc, err)
 		}
-		for i := range strict.Items {
-			if string(loose.Items[i].Raw) != string(strict.Items[i].Raw) {
-				t.Errorf("%q: item %d is %q", doc, i, loose.Items[i].Raw)
-			}
-		}
-		for i := range strict.Members {
-			if string(loose.Members[i].Value.Raw) != string(strict.Members[i].Value.Raw) {
-				t.Errorf("%q: member %d is %q", doc, i, loose.Members[i].Value.Raw)
+		for i, item := range strict.Items {
+			if got[i] != string(item.Raw) {
+				t.Errorf("%q: item %d is %q", doc, i, got[i])
 			}
 		}
 	})
 }
 
+// Whatever encoding/json writes is read, and comes back byte for byte, whole or rebuilt from the tree.
 func TestAppendGivesBackWhatParseRead(t *testing.T) {
 	leaf := rapid.OneOf(
 		rapid.Map(rapid.String(), func(s string) any { return s }),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
@@ -18,7 +19,7 @@ func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	f := newForm(catalog.NewTool(d, catalog.Compile))
+	f := newForm(catalog.NewTool(d, schema.NewLazy))
 	var listed map[string]any
 	if err := json.Unmarshal(f.listed, &listed); err != nil {
 		t.Fatalf("listed as %s: %v", f.listed, err)
@@ -110,7 +111,7 @@ func TestResults(t *testing.T) {
 			if c.annotations != "" {
 				d.Annotations = json.RawMessage(c.annotations)
 			}
-			tool := catalog.NewTool(d, catalog.Compile)
+			tool := catalog.NewTool(d, schema.NewLazy)
 			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
 			got, wrong := server.finished(t.Context(), request{}, newForm(tool), tool, json.RawMessage(c.result))
 			if wrong != nil || string(got) != c.want {

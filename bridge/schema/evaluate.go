@@ -286,6 +286,13 @@ func (e *evaluation) checkFormat(p *plan, at uint32, text []byte) {
 	if !e.spend(price) {
 		return
 	}
+	if p.format == "regex" {
+		if _, err := programSize(string(text)); err != nil {
+			e.final = true // as below
+			e.fail(at, "format", "a shorter regular expression")
+			return
+		}
+	}
 	ok := len(text) <= longestFormat || strings.HasPrefix(p.format, "uri") || strings.HasPrefix(p.format, "iri")
 	if !ok {
 		e.final = true // no library need look at it

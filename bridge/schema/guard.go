@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -31,21 +30,22 @@ const fewWork = 32
 // another document to be understood, whose local references lead nowhere, or whose references go round without ever
 // reaching into the instance (a validator would follow them until its stack is full).
 func Check(root jsondoc.Value, size int) error {
-	_, err := check(root, size)
+	_, _, err := check(root, size)
 	return err
 }
 
-// check is Check, and reports whether a value can make such a schema's validation expensive.
-func check(root jsondoc.Value, size int) (heavy bool, err error) {
+// check is Check, and reports whether a value can make such a schema's validation expensive, and what its expressions compile
+// to.
+func check(root jsondoc.Value, size int) (heavy bool, program int, err error) {
 	if size > MaxSize {
-		return false, fmt.Errorf("the schema is %d bytes long, more than %d", size, MaxSize)
+		return false, 0, fmt.Errorf("the schema is %d bytes long, more than %d", size, MaxSize)
 	}
 	if d := depth(root); d > MaxDepth {
-		return false, fmt.Errorf("the schema is %d levels deep, more than %d", d, MaxDepth)
+		return false, 0, fmt.Errorf("the schema is %d levels deep, more than %d", d, MaxDepth)
 	}
 	g := guard{root: root, state: map[string]int{}, work: map[string]int{}}
 	err = g.walk("", root)
-	return g.referred || slices.ContainsFunc(slices.Collect(maps.Values(g.work)), func(n int) bool { return n > fewWork }), err
+	return g.referred || slices.ContainsFunc(slices.Collect(maps.Values(g.work)), func(n int) bool { return n > fewWork }), g.program, err
 }
 
 func depth(v jsondoc.Value) int {
@@ -66,6 +66,7 @@ type guard struct {
 	work  map[string]int // schemas that apply where this one does, by pointer
 
 	referred bool // there is a reference
+	program  int  // instructions of all expressions
 }
 
 // references are the keywords that stand for another schema.
@@ -79,6 +80,13 @@ const (
 // walk looks at every schema once, whether a reference leads to it or not.
 func (g *guard) walk(at string, v jsondoc.Value) error {
 	if err := g.follow(at, v); err != nil {
+		return err
+	}
+	n, err := expressions(v)
+	if g.program += n; err == nil && g.program > maxProgram {
+		err = fmt.Errorf("its patterns compile to more than %d instructions", maxProgram)
+	}
+	if err != nil {
 		return err
 	}
 	for _, c := range children(v) {
@@ -227,14 +235,17 @@ func compiles(pattern jsondoc.Value) bool {
 	if !ok {
 		return true // not a pattern at all: the compiler says so
 	}
-	_, err := regexp.Compile(text)
+	_, err := syntax.Parse(text, syntax.Perl)
 	return err == nil
 }
 
 // Broken reports whether a pattern is no regular expression in any dialect, as far as Go's parser can find out: syntax that
 // Go does not have (look-ahead, back references) may be valid in another dialect.
 func Broken(pattern string) bool {
-	_, err := regexp.Compile(pattern)
+	if len(pattern) > longestPattern {
+		return false // which Check says
+	}
+	_, err := syntax.Parse(pattern, syntax.Perl)
 	var known *syntax.Error
 	return errors.As(err, &known) && known.Code != syntax.ErrInvalidPerlOp && known.Code != syntax.ErrInvalidEscape
 }

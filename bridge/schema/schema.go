@@ -28,6 +28,7 @@ type Schema struct {
 	draft7 *gojsonschema.Schema // Draft 4 to 7
 	recent *santhosh.Schema     // 2019-09 and 2020-12
 	seed   maphash.Seed
+	weight int                   // bytes that it takes, by and large
 	plan   func() (*plan, error) // made when it is first needed
 }
 
@@ -37,7 +38,7 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
-	heavy, err := check(source, len(doc))
+	heavy, program, err := check(source, len(doc))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Schema{source: source, heavy: heavy, seed: maphash.MakeSeed()}
+	s = &Schema{source: source, heavy: heavy, seed: maphash.MakeSeed(), weight: 8<<10 + 50*len(doc) + 500*program}
 	s.plan = sync.OnceValues(s.makePlan)
 	if dialect.recent {
 		s.recent, err = compileRecent(tree)

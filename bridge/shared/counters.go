@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
-
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
 
@@ -14,10 +12,10 @@ import (
 
 // take is the generic cell rate algorithm, a token bucket in one number: when the next call would be on time. It gives the
 // microseconds to wait, 0 for a call that may be made now and was counted.
-var take = valkey.NewLuaScript(`
+var take = newScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local due = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local due = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now), now + burst * interval)
 local wait = due - (burst - 1) * interval - now
 if wait > 0 then return math.ceil(wait) end
 redis.call('SET', KEYS[1], string.format('%.0f', due + interval), 'PX', math.ceil((due + interval - now) / 1000) + 1)
@@ -27,9 +25,15 @@ return 0`)
 // wait before one is allowed; 0: now.
 func (s *Store) Take(bucket []byte, perSecond float64, burst int) (wait time.Duration, err error) {
 	interval := strconv.FormatFloat(1e6/perSecond, 'f', -1, 64)
-	err = s.do("take", func(ctx context.Context, c valkey.Client) error {
-		micros, err := take.Exec(ctx, c, []string{s.key("rate", s.keys.Load().Digest(bucket))}, []string{interval, strconv.Itoa(burst)}).AsInt64()
-		wait = time.Duration(micros) * time.Microsecond
+	names := []string{s.key("rate", s.keys.Load().Digest(bucket))}
+	err = s.do("take", func(ctx context.Context, c *client) error {
+		v, err := c.run(ctx, take, names, []string{interval, strconv.Itoa(burst)})
+		if err == nil && (v.kind != ':' || v.n < 0 || float64(v.n) > 1e6/perSecond+1) {
+			err = odd("not a time to wait, which is at most that between two calls")
+		}
+		if err == nil {
+			wait = time.Duration(v.n) * time.Microsecond
+		}
 		return err
 	})
 	return wait, err
@@ -40,7 +44,7 @@ const pendingTime = time.Minute
 
 // reserve adds an attempt to all counters, sorted sets by time, unless one is full. It gives 0; or 1 and the microseconds
 // until a place is free; or 2 where attempts that have not ended take the places.
-var reserve = valkey.NewLuaScript(`
+var reserve = newScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 local busy = false
 for i, key in ipairs(KEYS) do
@@ -62,7 +66,7 @@ end
 return {0, 0}`)
 
 // settle ends an attempt: ARGV[2] is 1 where it was refused.
-var settle = valkey.NewLuaScript(`
+var settle = newScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 for i, key in ipairs(KEYS) do
   redis.call('ZREM', key, 'p' .. ARGV[1])
@@ -80,10 +84,25 @@ func (s *Store) Reserve(attempt string, counters []throttle.Counter) (wait time.
 	for _, c := range counters {
 		args = append(args, number(c.Window.Microseconds()), number(int64(c.Limit)))
 	}
-	err = s.do("reserve", func(ctx context.Context, c valkey.Client) error {
-		outcome, err := reserve.Exec(ctx, c, s.keysOf(counters), args).AsIntSlice()
-		if err == nil {
-			wait, busy = time.Duration(outcome[1])*time.Microsecond, outcome[0] == 2
+	longest := time.Duration(0)
+	for _, c := range counters {
+		longest = max(longest, c.Window)
+	}
+	err = s.do("reserve", func(ctx context.Context, c *client) error {
+		v, err := c.run(ctx, reserve, s.keysOf(counters), args)
+		if err != nil {
+			return err
+		}
+		n, err := v.integers(2)
+		switch {
+		case err != nil:
+		case n[0] == 1 && n[1] > 0 && n[1] <= longest.Microseconds()+1:
+			wait = time.Duration(n[1]) * time.Microsecond
+		case n[0] == 0 && n[1] == 0:
+		case n[0] == 2 && n[1] == 0:
+			busy = true
+		default:
+			err = odd("not the outcome of an attempt")
 		}
 		return err
 	})
@@ -100,8 +119,9 @@ func (s *Store) Settle(attempt string, counters []throttle.Counter, refused bool
 	for _, c := range counters {
 		args = append(args, number(c.Window.Microseconds()))
 	}
-	s.do("settle", func(ctx context.Context, c valkey.Client) error { //nolint:errcheck // the place is free, or counted, when its time is over
-		return settle.Exec(ctx, c, s.keysOf(counters), args).Error()
+	s.do("settle", func(ctx context.Context, c *client) error { //nolint:errcheck // the place is free, or counted, when its time is over
+		_, err := c.run(ctx, settle, s.keysOf(counters), args)
+		return err
 	})
 }
 

@@ -10,20 +10,15 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
+	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
 )
@@ -33,8 +28,8 @@ const (
 	tolerated = 3                      // commands in a row that may fail before the store is taken for down
 	dialTime  = time.Second
 	retryTime = 500 * time.Millisecond // between attempts to reach the store
-
-	bufferSize = 64 << 10 // bytes, of each connection and direction
+	oddTime   = 5 * time.Second        // before the next attempt after an odd reply
+	logEvery  = time.Minute            // for one kind of message
 )
 
 // Options say which store, and for which site. All but Observe are needed.
@@ -52,13 +47,16 @@ type Observer func(operation, outcome string)
 // Store is a connection to the store. It is safe for concurrent use.
 type Store struct {
 	o       Options
-	client  valkey.ClientOption
+	address address
 	from    string // this replica
 	keys    atomic.Pointer[keys.Ring]
 	observe atomic.Pointer[Observer]
+	number  atomic.Uint64 // of the last event that was published
+	log     messages
 
 	now      atomic.Pointer[connection] // nil: the store is down
 	failures atomic.Int64               // commands in a row
+	reader   reader
 
 	stop     context.CancelFunc
 	finished sync.WaitGroup
@@ -66,27 +64,14 @@ type Store struct {
 
 // New checks the options. Start connects.
 func New(o Options) (*Store, error) {
-	u, err := url.Parse(o.Address)
-	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
-		return nil, errors.New("must be the address of a store, such as redis://127.0.0.1:6379; rediss:// for TLS")
-	}
-	if number := strings.Trim(u.Path, "/"); number != "" {
-		if _, err := strconv.ParseUint(number, 10, 16); err != nil {
-			return nil, errors.New("must name a database of the store by its number, as in redis://127.0.0.1:6379/1")
-		}
+	where, err := parseAddress(o.Address)
+	if err != nil {
+		return nil, err
 	}
 	if o.Keys.Empty() {
 		return nil, errors.New("needs session_keys: what replicas share is encrypted")
 	}
-	client, err := valkey.ParseURL(o.Address)
-	if err != nil || u.RawQuery != "" {
-		return nil, errors.New("must be an address without parameters, such as redis://127.0.0.1:6379/1")
-	}
-	client.ClientName, client.ForceSingleClient, client.DisableCache, client.DisableRetry = "bridgecheck", true, true, true
-	client.Dialer.Timeout, client.ConnWriteTimeout = dialTime, dialTime
-	client.PipelineMultiplex = -1 // one connection for all commands, which is there when the store is reached
-	client.ReadBufferEachConn, client.WriteBufferEachConn = bufferSize, bufferSize
-	s := &Store{o: o, client: client, from: rand.Text()}
+	s := &Store{o: o, address: where, from: rand.Text(), log: messages{logger: o.Logger}, reader: newReader()}
 	s.SetKeys(o.Keys)
 	s.Observe(func(string, string) {})
 	return s, nil
@@ -116,87 +101,74 @@ func (s *Store) Observe(o Observer) { s.observe.Store(&o) }
 // Up reports whether the store is taken to be reachable.
 func (s *Store) Up() bool { return s.now.Load() != nil }
 
-// connection is a client of the store, until it is lost.
+// connection is the clients of the store, until one of them is lost.
 type connection struct {
-	valkey.Client
-	ctx  context.Context // ends when the store is taken for down
-	lose context.CancelCauseFunc
+	commands, events *client
+	ctx              context.Context // ends when the store is taken for down
+	lose             context.CancelCauseFunc
 }
 
 // dial opens a connection. When it is lost, so are the sockets: nothing waits for a store that hangs.
-func (s *Store) dial(ctx context.Context) (*connection, error) {
-	ctx, lose := context.WithCancelCause(ctx)
-	o := s.client
-	o.DialCtxFn = func(_ context.Context, address string, dialer *net.Dialer, config *tls.Config) (conn net.Conn, err error) {
-		if config == nil {
-			conn, err = dialer.DialContext(ctx, "tcp", address)
-		} else {
-			conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
-		}
-		if err == nil {
-			context.AfterFunc(ctx, func() { conn.Close() })
-		}
-		return conn, err
+func (s *Store) dial(ctx context.Context) (c *connection, err error) {
+	c = &connection{}
+	c.ctx, c.lose = context.WithCancelCause(ctx)
+	if c.commands, err = s.address.dial(c.ctx); err == nil {
+		c.events, err = s.address.dial(c.ctx)
 	}
-	client, err := valkey.NewClient(o)
 	if err != nil {
-		lose(err)
+		c.lose(err)
 		return nil, err
 	}
-	return &connection{client, ctx, lose}, nil
-}
-
-// close loses the connection.
-func (c *connection) close() {
-	c.lose(nil)
-	c.Close()
+	go func() {
+		<-c.commands.broken
+		c.lose(c.commands.why)
+	}()
+	return c, nil
 }
 
 // connect reaches the store, follows its events until it fails, and begins again.
 func (s *Store) connect(ctx context.Context) {
-	last, said := "", false
 	for ctx.Err() == nil {
-		var err error
-		last, err = s.serve(ctx, last, func() { said = false })
+		err := s.serve(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if !said {
-			s.o.Logger.Warn("the shared store cannot be reached: this replica goes on alone", "error", err)
-			said = true
+		s.log.say(slog.LevelWarn, "the shared store cannot be reached: this replica goes on alone", "error", err)
+		wait := retryTime
+		if errors.Is(err, errOdd) {
+			wait, s.reader.last = oddTime, "" // what cannot be read is passed over
 		}
 		select {
-		case <-time.After(retryTime):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
 }
 
 // serve lets commands through from when the store is reached until it fails.
-func (s *Store) serve(ctx context.Context, last string, reached func()) (string, error) {
+func (s *Store) serve(ctx context.Context) error {
 	c, err := s.dial(ctx)
 	if err != nil {
-		return last, err
+		return err
 	}
-	defer c.close()
-	if last == "" {
-		if last, err = s.latest(c); err != nil {
-			return "", err
+	defer c.lose(nil)
+	if s.reader.last == "" {
+		if err := s.latest(c); err != nil {
+			return err
 		}
 	}
 	s.failures.Store(0)
 	s.now.Store(c)
 	defer s.now.Store(nil)
-	s.o.Logger.Info("the shared store is reached", "replica", s.from[:8])
-	reached()
-	s.o.Handler.Reconnected()
-	return s.follow(c, last)
+	s.log.say(slog.LevelInfo, "the shared store is reached", "replica", s.from[:8])
+	s.reader.reconnected = true
+	return s.follow(c)
 }
 
 var errDown = errors.New("the shared store is down")
 
 // do runs a command in bounded time. An error says that the store has not done it, as far as is known.
-func (s *Store) do(operation string, run func(context.Context, valkey.Client) error) error {
+func (s *Store) do(operation string, run func(context.Context, *client) error) error {
 	c, observe := s.now.Load(), *s.observe.Load()
 	if c == nil {
 		observe(operation, "down")
@@ -204,17 +176,53 @@ func (s *Store) do(operation string, run func(context.Context, valkey.Client) er
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err := run(ctx, c.Client)
+	err := run(ctx, c.commands)
 	if err == nil {
 		s.failures.Store(0)
 		observe(operation, "ok")
 		return nil
 	}
 	observe(operation, "error")
-	if s.failures.Add(1) >= tolerated && s.now.CompareAndSwap(c, nil) {
+	if (errors.Is(err, errOdd) || s.failures.Add(1) >= tolerated) && s.now.CompareAndSwap(c, nil) {
 		c.lose(err)
 	}
 	return fmt.Errorf("shared store: %s: %w", operation, err)
+}
+
+// messages logs each message once in logEvery, and how often it came since: what a store makes a replica say is bounded.
+type messages struct {
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	kinds map[string]*kindOfMessage
+}
+
+type kindOfMessage struct {
+	seldom  rate.Sometimes
+	omitted int
+}
+
+func (m *messages) say(level slog.Level, message string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind := m.kinds[message]
+	if kind == nil {
+		if m.kinds == nil {
+			m.kinds = map[string]*kindOfMessage{}
+		}
+		kind = &kindOfMessage{seldom: rate.Sometimes{First: 1, Interval: logEvery}}
+		m.kinds[message] = kind
+	}
+	said := false
+	kind.seldom.Do(func() {
+		if said = true; kind.omitted > 0 {
+			args = append(args, "omitted", kind.omitted)
+		}
+		m.logger.Log(context.Background(), level, message, args...)
+	})
+	if kind.omitted++; said {
+		kind.omitted = 0
+	}
 }
 
 // key names something of this site in the store. All keys hash to one slot of a cluster.

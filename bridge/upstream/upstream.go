@@ -94,35 +94,54 @@ func (c *Client) Ready() bool { return c.breaker.closed() }
 
 // Document is what the site gave for a GET.
 type Document struct {
-	Body      []byte
 	ETag      string
 	Unchanged bool // 304: what was known before still holds
 }
 
-// Get reads a JSON document from the site as the caller. etag, where not empty, asks for news only.
-// Faults: AuthRequired, AccessDenied, and those of a site that is not well.
-func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag string) (Document, error) {
+// Get has read read a JSON document of the site as the caller, while it arrives. etag, where not empty, asks for news only.
+// Faults: AuthRequired, AccessDenied, and those of a site that is not well; beside them the errors of read.
+func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag string, read func(io.Reader) error) (Document, error) {
 	target := join(c.o.Site, path)
 	if query != "" {
 		target += "?" + query
 	}
-	res, err := c.do(ctx, who, "discovery", listFactor*c.o.MaxAnswer, func(ctx context.Context) (*http.Request, error) {
+	var unread error // what read says of a document that arrived
+	res, err := c.do(ctx, who, "discovery", listFactor*c.o.MaxAnswer, func(in io.Reader) error {
+		arriving := &arriving{in: in}
+		unread = read(arriving)
+		return arriving.err
+	}, func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 		if err == nil && etag != "" {
 			req.Header.Set("If-None-Match", etag)
 		}
 		return req, err
 	})
-	if err != nil {
-		return Document{}, err
-	}
 	switch {
+	case err != nil:
+		return Document{}, err
+	case unread != nil:
+		return Document{}, badResponse(unread)
 	case res.status == http.StatusOK:
-		return Document{Body: res.body, ETag: res.header.Get("ETag")}, nil
+		return Document{ETag: res.header.Get("ETag")}, nil
 	case res.status == http.StatusNotModified && etag != "":
 		return Document{Unchanged: true}, nil
 	}
 	return Document{}, res.refusal()
+}
+
+// arriving keeps the error of a reader, other than its end.
+type arriving struct {
+	in  io.Reader
+	err error
+}
+
+func (a *arriving) Read(b []byte) (int, error) {
+	n, err := a.in.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		a.err = err
+	}
+	return n, err
 }
 
 // Call runs a method as the caller and gives the bytes of its result. params is a JSON object or array.
@@ -130,7 +149,7 @@ func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag s
 func (c *Client) Call(ctx context.Context, who caller.Caller, method string, params []byte) ([]byte, error) {
 	id := strconv.FormatInt(c.lastID.Add(1), 10)
 	sent := encodeRequest(method, params, id)
-	res, err := c.do(ctx, who, "call", c.o.MaxAnswer, func(ctx context.Context) (*http.Request, error) {
+	res, err := c.do(ctx, who, "call", c.o.MaxAnswer, nil, func(ctx context.Context) (*http.Request, error) {
 		return c.post(ctx, sent), nil
 	})
 	if err != nil {
@@ -178,9 +197,9 @@ type response struct {
 }
 
 // do sends one request as the caller and reads the whole response, within the time, the size and the site's capacity. The
-// request is made when its turn has come, of the context that limits it.
+// request is made when its turn has come, of the context that limits it. read, where not nil, gets the body of a 200.
 func (c *Client) do(
-	ctx context.Context, who caller.Caller, purpose string, longest int64, request func(context.Context) (*http.Request, error),
+	ctx context.Context, who caller.Caller, purpose string, longest int64, read func(io.Reader) error, request func(context.Context) (*http.Request, error),
 ) (res response, err error) {
 	start := time.Now()
 	if c.o.Observe != nil {
@@ -202,7 +221,7 @@ func (c *Client) do(
 	}
 	req.Header["Accept"] = jsonType
 	who.Sign(req.Header)
-	res, err = c.roundTrip(req, longest)
+	res, err = c.roundTrip(req, longest, read)
 	c.breaker.report(start, err, ctx.Err() != nil)
 	if err != nil {
 		return response{}, explain(silence{err, ctx, limited})
@@ -211,7 +230,7 @@ func (c *Client) do(
 }
 
 // roundTrip uses the transport itself, not http.Client: it follows no redirect, keeps no cookie, repeats nothing.
-func (c *Client) roundTrip(req *http.Request, longest int64) (response, error) {
+func (c *Client) roundTrip(req *http.Request, longest int64, consume func(io.Reader) error) (response, error) {
 	res, err := c.rt.RoundTrip(req)
 	if err != nil {
 		return response{}, err
@@ -219,6 +238,9 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (response, error) {
 	defer res.Body.Close()
 	if res.ContentLength > longest {
 		return response{}, errTooLong
+	}
+	if consume != nil && res.StatusCode == http.StatusOK {
+		return response{res.StatusCode, res.Header, nil}, consume(&bounded{res.Body, longest})
 	}
 	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength, fair.From(req.Context()))
 	switch {
@@ -230,6 +252,20 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (response, error) {
 		return response{}, errTooLong
 	}
 	return response{res.StatusCode, res.Header, read}, nil
+}
+
+// bounded is a reader of at most left bytes; more are an error.
+type bounded struct {
+	in   io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
 }
 
 // long is where a response that does not end in time is too much rather than too slow.

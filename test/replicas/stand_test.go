@@ -243,12 +243,6 @@ func (o *output) String() string {
 
 func (o *output) holds(text string) bool { return strings.Contains(o.String(), text) }
 
-func (o *output) forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text.Reset()
-}
-
 // client has as many connections as it needs, and repeats nothing.
 func client(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}

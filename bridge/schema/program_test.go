@@ -1,0 +1,109 @@
+package schema
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
+)
+
+// The price of an expression is what it compiles to, or more, and never much less.
+func TestPricesOfPatterns(t *testing.T) {
+	for _, pattern := range []string{``, `abc`, `^[a-z]+$`, `(a|b|c){0,30}`, `(([a-z]{0,30}){0,30})*`, `\pL{10}`, `(?i)word`, `x{3,}`, `((a?){9}){9}`, `.`, `a*b+c?`, `[^x]\b\d{4}-\d{2}`} {
+		parsed, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := syntax.Compile(parsed.Simplify())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if price, err := programSize(pattern); err != nil || 3*price+10 < len(prog.Inst) {
+			t.Errorf("%q costs %d, %v, and compiles to %d instructions", pattern, price, err, len(prog.Inst))
+		}
+	}
+}
+
+func TestDearPatterns(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema string
+		dear   bool
+	}{
+		"ordinary":              {`{"pattern":"^[a-z]{1,500}$","patternProperties":{"^x-":{"type":"string"}}}`, false},
+		"foreign":               {`{"pattern":"(?=x)y"}`, false},
+		"repeated repetition":   {`{"pattern":"((a{0,100}){0,100}){0,100}"}`, false}, // more than Go takes, so that the site checks it
+		"classes, repeated":     {`{"pattern":"` + strings.Repeat(`(\\pL{1000})`, 20) + `"}`, true},
+		"22 KB":                 {`{"pattern":"` + strings.Repeat(`(a{1000})`, 2500) + `"}`, true},
+		"22 KB of alternatives": {`{"pattern":"` + strings.Repeat(`a|`, 11_000) + `"}`, true},
+		"as a name":             {`{"patternProperties":{"` + strings.Repeat("a{1000}", 20) + `":{}}}`, true},
+		"many together":         {`{"properties":{` + many(`"pattern":"^[a-z]{0,900}$"`, 40) + `}}`, true},
+		"within a definition":   {`{"$defs":{"x":{"items":{"pattern":"` + strings.Repeat("a{1000}", 20) + `"}}}}`, true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Compile([]byte(c.schema))
+		runtime.ReadMemStats(&after)
+		if (err != nil) != c.dear {
+			t.Errorf("%s: %v", name, err)
+		}
+		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 32<<20 {
+			t.Errorf("%s: %d bytes", name, bytes)
+		}
+	}
+}
+
+func many(member string, n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"p%d":{%s}`, i, member))
+	}
+	return strings.Join(all, ",")
+}
+
+// However many schemas are used, few stay compiled; each goes on to work.
+func TestCompiledSchemasAreBounded(t *testing.T) {
+	const schemaCount = 40
+	var schemas []*Lazy
+	for i := range schemaCount {
+		schemas = append(schemas, NewLazy([]byte(fmt.Sprintf(`{"type":"string","pattern":"^(%d|%s)$"}`, i, strings.Repeat("[a-z]{0,900}", 5)))))
+	}
+	held := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := held()
+	for range 2 {
+		for i, l := range schemas {
+			s, err := l.Schema()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for value, want := range map[string]int{fmt.Sprintf("%q", fmt.Sprint(i)): 0, `"Z"`: 1} {
+				if found, err := NewValidator(fair.NewWork(1, 1), nil).Validate(t.Context(), [32]byte{}, s, []byte(value)); err != nil || len(found) != want {
+					t.Errorf("%s: %v, %v", value, found, err)
+				}
+			}
+		}
+	}
+	if bytes := int64(held()) - int64(before); bytes > 2*maxCompiled {
+		t.Errorf("the schemas keep %d bytes, more than twice %d", bytes, maxCompiled)
+	} else {
+		t.Logf("the schemas keep %d MiB", bytes>>20)
+	}
+	if compiled.weight > maxCompiled || compiled.order.Len() == schemaCount || compiled.order.Len() < 2 {
+		t.Errorf("%d schemas of weight %d are kept", compiled.order.Len(), compiled.weight)
+	}
+	broken := NewLazy([]byte(`{"type":1}`))
+	for range 2 {
+		if _, err := broken.Schema(); err == nil {
+			t.Error("a broken schema compiles")
+		}
+	}
+	runtime.KeepAlive(schemas)
+}
