@@ -23,6 +23,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -125,7 +126,7 @@ func Collect(ctx context.Context, o Options, callers map[check.Identity][]Header
 }
 
 func body(tool string, arguments any) string {
-	return string(check.Encode(map[string]any{"name": tool, "arguments": arguments}))
+	return string(client.Encode(map[string]any{"name": tool, "arguments": arguments}))
 }
 
 // Callers are the callers of a configuration, each with the headers that authenticate it; without any, it is the anonymous one.

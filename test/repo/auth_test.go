@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // An authentication kind that a bridge may claim is known to site files, the harness, the mock and the reference bridge.
@@ -60,7 +61,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	server := httptest.NewServer(mock)
 	defer server.Close()
 	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
-		Behind: check.Behind{Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}}
+		Behind: check.Behind{Drupal: &site.Drupal{Upstream: &site.Upstream{Recorder: mock}, Mock: mock}}}}
 	credentials, _ := caller.CredentialsOf(check.Agent)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
 	if err != nil {
