@@ -18,7 +18,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // ownSite runs the checks against the reference bridge before a site of its own, as users do who have a Drupal: seen

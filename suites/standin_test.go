@@ -15,7 +15,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // realSite is a site as a run meets one that it knows nothing of: it serves what a Drupal serves, and no control plane.

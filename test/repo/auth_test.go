@@ -75,7 +75,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	response.Body.Close()
 	entry := mock.Journal().Entries(0)[0]
 	if response.StatusCode != http.StatusOK || entry.User != string(check.Agent) || entry.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
+		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in credentialsOf in suites/check/client.go and Credentials.Apply in suites/client/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
 			kind, entry.User, entry.Scheme, response.StatusCode)
 	}
 }

@@ -149,7 +149,7 @@ func TestWalkThroughs(t *testing.T) {
 	reported(alwaysRun,
 		"site files do not know it: add \"key\" to Kinds in internal/authkind/authkind.go",
 		"the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go",
-		"send it in Drupal.credentialsOf in suites/check/t.go",
+		"send it in credentialsOf in suites/check/client.go",
 		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
 		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
 		"MUST describe/only-tool: no mutant breaks it: add one to internal/selftest/mutants/describe.go",
