@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -186,7 +187,7 @@ func exampleOf(schema fixtures.Raw) fixtures.Raw {
 	if example == nil {
 		return nil
 	}
-	return check.Encode(example)
+	return client.Encode(example)
 }
 
 func newSiteSchema() *cobra.Command {

@@ -22,7 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/remotesite"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // stage is what a run needs while it lasts: the bridge, and the mock Drupal behind it if there is one.
@@ -32,7 +32,7 @@ type stage struct {
 	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
 	site      *url.URL           // the real one behind the bridge; nil: none
 	recorder  *proxy.Proxy       // in front of the real site; nil: none
-	control   *remotesite.Site   // changes the real site; nil: it is only read
+	control   *site.Remote       // changes the real site; nil: it is only read
 	keys      *authserver.Keys   // of authority
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
@@ -236,7 +236,7 @@ func (s *stage) controlled(ctx context.Context, address string) error {
 		return usagef("--control: %v", err)
 	}
 	var refused *control.Error
-	switch s.control, err = remotesite.Open(ctx, client); {
+	switch s.control, err = site.OpenRemote(ctx, client); {
 	case errors.As(err, &refused):
 		return usagef("--control: %v; the token is that of %s", err, controlTokenEnv)
 	case err != nil:

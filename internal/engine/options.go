@@ -24,8 +24,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // DefaultCapabilities are claimed for a bridge of which nothing else is known.
@@ -72,7 +74,7 @@ type Options struct {
 type Site struct {
 	Drupal   *mockdrupal.Drupal // the mock; nil: none is there
 	Recorder *proxy.Proxy       // the recording proxy before a real site; nil: none is there
-	Control  check.Controlled   // changes the real site behind Recorder; nil: it is only read
+	Control  site.Controlled    // changes the real site behind Recorder; nil: it is only read
 	URL      *url.URL           // of a real site, which is read; nil: that behind Recorder, if any
 }
 
@@ -119,7 +121,7 @@ func proxySecrets(getenv func(string) string) []string {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		if proxy, err := url.Parse(getenv(name)); err == nil && proxy.User != nil {
 			password, _ := proxy.User.Password()
-			secrets = append(secrets, password, check.Basic(proxy.User.Username(), password))
+			secrets = append(secrets, password, client.Basic(proxy.User.Username(), password))
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
@@ -262,17 +264,14 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
 			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sharers: o.Pass.Sharers,
-			Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial), Redact: o.Redactor(),
+			Redact: o.Redactor(),
+			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},
-		Policy:  check.Policy{Timeout: defaulted(o.Connection.Timeout, 10*time.Second), WaitOut: o.Site.Drupal == nil && o.Site.Recorder == nil},
 		Learned: check.Learned{Makers: cmp.Or(o.Pass.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{}},
 	}
 	r.PageSize, r.Credentials = defaulted(r.PageSize, 50), maps.Clone(r.Credentials)
 	if r.Credentials == nil {
 		r.Credentials = map[check.Identity]check.Credentials{}
-	}
-	if o.Connection.Rate > 0 {
-		r.Rate = rate.NewLimiter(rate.Limit(o.Connection.Rate), 1)
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -281,12 +280,12 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	}
 	switch {
 	case o.Site.Drupal != nil:
-		r.Upstream = &check.SiteSide{Recorder: o.Site.Drupal}
-		r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Site.Drupal}
+		r.Upstream = &site.Upstream{Recorder: o.Site.Drupal}
+		r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: o.Site.Drupal}
 	case o.Site.Recorder != nil:
-		r.Upstream = &check.SiteSide{Recorder: o.Site.Recorder, Proxy: true}
+		r.Upstream = &site.Upstream{Recorder: o.Site.Recorder, Proxy: true}
 		if o.Site.Control != nil {
-			r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Site.Control}
+			r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: o.Site.Control}
 		}
 	}
 	if r.Drupal != nil {
@@ -304,6 +303,11 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	if len(r.Replicas) > 0 {
 		r.Replicas = append([]check.Replica{{URL: r.URL}}, r.Replicas...)
 	}
+	var limit *rate.Limiter
+	if o.Connection.Rate > 0 {
+		limit = rate.NewLimiter(rate.Limit(o.Connection.Rate), 1)
+	}
+	r.Start(defaulted(o.Connection.Timeout, 10*time.Second), limit)
 	return r, nil
 }
 

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 // runTimeout is how long a run may take unless Options say otherwise.
 const runTimeout = 10 * time.Minute
 
-// maxExcused is how many checks meet a site that fails before the run ends: what comes then says nothing of the
+// maxExempt is how many checks meet a site that fails before the run ends: what comes then says nothing of the
 // bridge.
-const maxExcused = 3
+const maxExempt = 3
 
 // outlook is what a run may still find out in the time that it has, with the site that it has.
 type outlook struct {
@@ -29,16 +30,16 @@ func newOutlook(checks int, r *check.Environment, started time.Time, limit time.
 	return outlook{run: r, started: started, since: started, limit: limit, left: checks}
 }
 
-// reasonToStop returns the reason to end the run after a check, which may have an excuse; "": it goes on, without the kind of
+// reasonToStop returns the reason to end the run after a check, which may have an exemption; "": it goes on, without the kind of
 // request for which it would not end in its time.
-func (o *outlook) reasonToStop(excuse string, bySite bool) string {
+func (o *outlook) reasonToStop(exemption string, bySite bool) string {
 	o.done++
 	o.left--
 	if bySite {
 		o.siteFailed++
 	}
-	if o.siteFailed >= maxExcused {
-		return fmt.Sprintf("%s; %d checks met that, so the bridge cannot be tested", excuse, o.siteFailed)
+	if o.siteFailed >= maxExempt {
+		return fmt.Sprintf("%s; %d checks met that, so the bridge cannot be tested", exemption, o.siteFailed)
 	}
 	elapsed := time.Since(o.since)
 	rest := o.limit - time.Since(o.started)
@@ -67,7 +68,7 @@ func (o *outlook) afterRunTimeout() string {
 
 // slow says what the run waits for, and what helps; "" where it has not waited for half of the time. A slowness has a kind
 // where that kind of request alone is slow, and not for the site.
-func (o *outlook) slow(elapsed time.Duration) (check.Slowness, string) {
+func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
 	worst, all := o.run.Slowness()
 	if all < elapsed/2 {
 		return worst, ""
@@ -79,7 +80,7 @@ func (o *outlook) slow(elapsed time.Duration) (check.Slowness, string) {
 		who = "the bridge is slow, not its site"
 	}
 	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, or a longer --run-timeout", who,
-		worst.Slowest.Method, worst.Slowest.Path, check.Rounded(worst.Slowest.Took))
+		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took))
 	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
 		worst.Kind = ""
 	}

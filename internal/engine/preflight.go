@@ -11,7 +11,9 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
@@ -23,19 +25,19 @@ func preflight(ctx context.Context, t *check.T) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	for try := 0; list.Status == 0 && try < check.SecondTries && (try == 0 || list.Err != check.ErrTimeout); try++ {
+	for try := 0; list.Status == 0 && try < patience.SecondTries && (try == 0 || list.Err != client.ErrTimeout); try++ {
 		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	if errors.Is(list.Err, check.ErrTimeout) && responds(agent.Describe(ctx, scenario.NoSuchTool)) {
+	if errors.Is(list.Err, client.ErrTimeout) && responds(agent.Describe(ctx, scenario.NoSuchTool)) {
 		t.Responded = true
 		return nil // it is a bridge, which hangs on its list: a clause says so
 	}
 	if list.Status == 0 {
 		reason := errors.New(t.Redact.Text(list.Err.Error()))
-		if errors.Is(list.Err, check.ErrTimeout) {
+		if errors.Is(list.Err, client.ErrTimeout) {
 			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", check.ListPath, t.Timeout)
 			if why := t.SiteFailure(0, t.Timeout/2); why != "" {
 				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
@@ -54,8 +56,8 @@ func preflight(ctx context.Context, t *check.T) error {
 	if !t.Claims("tools") || hasMember(list, "tools") {
 		t.Responded = hasMember(list, "tools")
 		if t.WaitOut {
-			stranger := t.With("nobody", check.WrongCredentials).List(ctx)
-			t.Strangers = stranger.Status != 0 && !check.Failing(stranger.Status)
+			stranger := t.With("nobody", patience.WrongCredentials).List(ctx)
+			t.Strangers = stranger.Status != 0 && !client.Failing(stranger.Status)
 		}
 		return nil
 	}
@@ -72,7 +74,7 @@ func preflight(ctx context.Context, t *check.T) error {
 		t.Unauthenticated = true
 		return nil // it refuses with an error of the contract: a bridge that does not know the caller
 	}
-	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(seen))
+	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(t, seen))
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
 		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
@@ -94,7 +96,7 @@ func responds(r *check.Response) bool {
 // bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
 func siteDown(t *check.T, list *check.Response) error {
 	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
-	if why, _ := t.Excused(); why != "" {
+	if why, _ := t.Exemption(); why != "" {
 		reason = fmt.Errorf("%s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
 		if t.Drupal != nil {
@@ -120,7 +122,7 @@ func tryCredentials(ctx context.Context, t *check.T) error {
 		switch {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
-		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", check.WrongCredentials).List(ctx)):
+		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", patience.WrongCredentials).List(ctx)):
 			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
@@ -133,7 +135,7 @@ func hasMember(a *check.Response, name string) bool {
 }
 
 // alike describes the response to every request, or to the first one where the responses differ.
-func alike(responses []*check.Response) string {
+func alike(t *check.T, responses []*check.Response) string {
 	first := responses[0]
 	for _, a := range responses[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
@@ -142,7 +144,7 @@ func alike(responses []*check.Response) string {
 	}
 	what := "JSON without tools"
 	if to := first.Header.Get("Location"); to != "" && first.Status/100 == 3 {
-		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(check.OneLine(first.T.Redact.Text(to)), 120))
+		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(client.OneLine(t.Redact.Text(to)), 120))
 	}
 	switch contentType := first.Header.Get("Content-Type"); {
 	case strings.Contains(contentType, "html"):
@@ -153,7 +155,7 @@ func alike(responses []*check.Response) string {
 		what = "no JSON object"
 	}
 	if len(responses) == 1 {
-		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(check.OneLine(string(first.Body)), 120))
+		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(client.OneLine(string(first.Body)), 120))
 	}
-	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(check.OneLine(string(first.Body)), 120))
+	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(client.OneLine(string(first.Body)), 120))
 }

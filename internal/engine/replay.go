@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -54,7 +55,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	secrets := &redact.Redactor{}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, check.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, client.ErrTimeout)
 	defer cancel()
 	request, err := again.NewRequest(ctx, func(name string) string {
 		secrets.Add(o.Getenv(name))
@@ -64,7 +65,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, usage("%s: %v", o.Clause, err)
 	}
 	if name, password, ok := request.BasicAuth(); ok {
-		secrets.Add(check.Basic(name, password))
+		secrets.Add(client.Basic(name, password))
 	}
 	r := &Replayed{Clause: o.Clause, Line: again.Curl(), Old: old, New: send(request, secrets)}
 	r.Same = sameResponse(r.Old, r.New)
@@ -152,13 +153,13 @@ func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		e.Error = secrets.Text(check.NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(client.NoResponse(ctx, err).Error())
 		return e
 	}
 	defer resp.Body.Close()
-	response, err := io.ReadAll(io.LimitReader(resp.Body, check.MaxResponse))
+	response, err := io.ReadAll(io.LimitReader(resp.Body, client.MaxResponse))
 	if err != nil {
-		e.Error = secrets.Text(check.NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(client.NoResponse(ctx, err).Error())
 	}
 	t := &check.T{Environment: &check.Environment{Config: check.Config{Redact: secrets}}}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: check.Milliseconds(time.Since(began))}

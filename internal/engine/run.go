@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Run tests the target and reports every clause that has a check exactly once. The error is a *UsageError, an
@@ -105,12 +106,12 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	ctx, env.End = context.WithCancelCause(ctx)
 	s.undo = append(s.undo, cancel, func() { env.End(nil) })
 	env.Context, s.ctx = ctx, ctx
-	go env.WatchLag(ctx)
+	go env.WatchLateness(ctx)
 	if o.Site.Drupal != nil {
 		s.undo = append(s.undo, areas.Prepare(o.Site.Drupal))
 	}
 	readSite(env, o)
-	if err := preflight(ctx, &check.T{Environment: env}); err != nil {
+	if err := preflight(ctx, check.NewT(env)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -197,11 +198,11 @@ func (s *Session) note(id string, found check.Outcome) {
 		return
 	}
 	o := s.options.Pass
-	if s.carried = cmp.Or(s.carried, s.env.Carried(), found.Excuse); o.Independent && s.carried != "" {
+	if s.carried = cmp.Or(s.carried, s.env.Carried(), found.Exemption); o.Independent && s.carried != "" {
 		s.env.End(errors.New(s.carried))
 		return
 	}
-	reason := s.outlook.reasonToStop(found.Excuse, found.BySite)
+	reason := s.outlook.reasonToStop(found.Exemption, found.BySite)
 	if reason == "" && o.StopAfter != nil {
 		reason = o.StopAfter(r)
 	}
@@ -311,14 +312,15 @@ func (s *Session) inOrder() []reports.Result {
 
 // readSite reads the methods of the real site behind the bridge, where there is one.
 func readSite(r *check.Environment, o Options) {
-	site := o.Site.URL
-	if site == nil && o.Site.Recorder != nil {
-		site = o.Site.Recorder.Site()
+	at := o.Site.URL
+	if at == nil && o.Site.Recorder != nil {
+		at = o.Site.Recorder.Site()
 	}
-	if r.Drupal != nil || site == nil {
+	if r.Drupal != nil || at == nil {
 		return
 	}
-	known, err := check.NewRealSite(site, newTransport(o.Connection.TLS, nil, nil), r)
+	known, err := site.NewReal(at, site.Reader{Context: r.Context, Transport: newTransport(o.Connection.TLS, nil, nil), Credentials: r.Credentials,
+		Timeout: r.Timeout, Pace: r.WaitForRate, Redact: r.Redact})
 	if err != nil {
 		r.SiteUnknown = err.Error()
 		return
@@ -371,7 +373,7 @@ func Client(ctx context.Context, target Target, o Options, who check.Identity) (
 		return check.Client{}, err
 	}
 	env.Context, env.End = ctx, func(error) {}
-	t := &check.T{Environment: env}
+	t := check.NewT(env)
 	if _, ok := t.CredentialsOf(who); !ok {
 		return check.Client{}, usage("there are no credentials for %s", who)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/remotesite"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 var siteURL = flag.String("site", "", "`URL` of a Drupal with the fixture module of the site default, whose control plane has the token of "+controlToken)
@@ -35,7 +35,7 @@ var killedOnAControlledSite = []string{
 }
 
 // controlledSite opens the site of -site, or without it a mock of the site default that has its own control plane.
-func controlledSite(t *testing.T) (address string, site *remotesite.Site) {
+func controlledSite(t *testing.T) (address string, remote *site.Remote) {
 	t.Helper()
 	address, token := *siteURL, os.Getenv(controlToken)
 	if address == "" {
@@ -60,15 +60,15 @@ func controlledSite(t *testing.T) (address string, site *remotesite.Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if site, err = remotesite.Open(t.Context(), client); err != nil {
+	if remote, err = site.OpenRemote(t.Context(), client); err != nil {
 		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
 	}
 	t.Cleanup(func() {
-		if err := site.Restore(context.WithoutCancel(t.Context())); err != nil {
+		if err := remote.Restore(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("the site could not be put back as it was: %v", err)
 		}
 	})
-	return address, site
+	return address, remote
 }
 
 // A mutant fails the same clauses before a site that is changed through its control plane as over the mock of the testbed,

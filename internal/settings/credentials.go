@@ -19,6 +19,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 func (f *File) credentials(ctx context.Context, o engine.Options) (map[check.Identity]check.Credentials, error) {
@@ -229,12 +230,12 @@ func (f *File) post(ctx context.Context, to string, header http.Header, body []b
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
+		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: client.NoResponse(ctx, err)}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
 	if err != nil {
-		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: check.NoResponse(ctx, err)}
+		return reply{}, &engine.UnreachableError{URL: req.URL.Redacted(), Reason: client.NoResponse(ctx, err)}
 	}
 	return reply{resp.StatusCode, resp.Cookies(), data}, nil
 }

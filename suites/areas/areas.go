@@ -24,6 +24,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/areas/translate"
 	"github.com/bridgecheck/bridgecheck/suites/areas/upstream"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Area is one area of the contract with its checks.
@@ -78,4 +79,4 @@ func Check(id string) (check.Check, bool) {
 }
 
 // Prepare changes the site of a run as some checks need it from the beginning, and returns what changes it back.
-func Prepare(site check.Controlled) (undo func()) { return mapping.Prepare(site) }
+func Prepare(site site.Controlled) (undo func()) { return mapping.Prepare(site) }

@@ -28,6 +28,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // How long a bridge that Start starts may show the old state of a site that changed, and may wait for the site, unless
@@ -93,7 +94,7 @@ func ready(ctx context.Context, list string) error {
 		}
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			response.Body.Close()
-			if !check.Failing(response.StatusCode) {
+			if !client.Failing(response.StatusCode) {
 				return nil
 			}
 			last = response.Status

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -48,14 +49,14 @@ type Check struct {
 
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
 type Outcome struct {
-	Result   reports.Result
-	CutOff   bool     // the end of the run ended it before it found anything: it counts as not begun
-	Blocked  bool     // the bridge did not do what the check builds on
-	Culprits []string // of Blocked: the clauses that test that; nil: not known
-	Excuse   string   // why something else than the bridge may be to blame; "": nothing is
-	BySite   bool     // of Excuse: the site fails
-	Unserved bool     // the bridge did not serve a request of the check
-	AtSite   bool     // the check looked at the site or changed it
+	Result    reports.Result
+	CutOff    bool     // the end of the run ended it before it found anything: it counts as not begun
+	Blocked   bool     // the bridge did not do what the check builds on
+	Culprits  []string // of Blocked: the clauses that test that; nil: not known
+	Exemption string   // why something else than the bridge may be to blame; "": nothing is
+	BySite    bool     // of Exemption: the site fails
+	Unserved  bool     // the bridge did not serve a request of the check
+	AtSite    bool     // the check looked at the site or changed it
 }
 
 // Test runs one check and returns what it found. The contract decides whether the clause applies: a capability that is not
@@ -70,7 +71,7 @@ func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 		t.gate(clause, c)
 		defer func() {
 			if t.HasFindings() || t.failed != nil {
-				t.excuseChange()
+				t.exemptIfChanged()
 			}
 		}()
 		run := c.Run
@@ -84,9 +85,9 @@ func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 
 // outcome reads why a check ended, and what it found until then.
 func (t *T) outcome(clause contract.Clause, ended any) Outcome {
-	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved(), AtSite: t.Upstream != nil && t.Upstream.used.Load()}
+	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved(), AtSite: t.Upstream.Used()}
 	r := &o.Result
-	r.DurationMS = Milliseconds(time.Since(t.began))
+	r.DurationMS = Milliseconds(time.Since(t.Began()))
 	var why Finding
 	ending, isEnding := ended.(Ending)
 	found := t.reported(ended)
@@ -98,7 +99,7 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	case stopped:
 		r.Verdict, why = Broken(clause), e.Finding
 	case broke:
-		r.Verdict, why = reports.Error, Finding{Subject: OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
+		r.Verdict, why = reports.Error, Finding{Subject: client.OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
 	case Ending:
 		why = e.Why
 		switch e.Kind {
@@ -108,41 +109,44 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 			o.CutOff = len(found) == 0
 			r.Verdict = reports.NotTestable
 		case BlockedByBridge:
+			if why.Response != nil {
+				t.Blame(why.Response)
+			}
 			why.Response = t.Blamed()
 			r.Verdict = reports.NotTestable
 		default:
 			r.Verdict = reports.NotTestable
 		}
 	}
-	why = t.Redacted(why)
+	why = t.redacted(why)
 	if len(found) > 0 { // which count, though what came after them could not be tested
 		r.Verdict = Broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	o.Excuse, o.BySite = t.Excused()
-	if wrong && o.Excuse != "" {
-		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Excuse}
+	o.Exemption, o.BySite = t.Exemption()
+	if wrong && o.Exemption != "" {
+		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
 	}
 	var at func(*Response) *int
-	r.Evidence, at = t.Evidence(wrong)
+	r.Evidence, at = t.evidence(wrong)
 	switch {
 	case len(found) > 0:
-		r.Findings = t.AsReported(found, at)
-	case wrong && o.Excuse != "":
-		r.Message = o.Excuse
+		r.Findings = t.asReported(found, at)
+	case wrong && o.Exemption != "":
+		r.Message = o.Exemption
 	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == Broken(clause)):
-		r.Findings = t.AsReported([]Finding{why}, at)
+		r.Findings = t.asReported([]Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
 		r.Message = why.String()
 	}
 	r.Conclude()
-	for _, p := range t.Findings.Tested {
+	for _, p := range t.findings.tested {
 		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
-	if isEnding && o.Excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
+	if isEnding && o.Exemption == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
 		o.Blocked, o.Culprits = true, ending.Culprits
 		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
 			o.Culprits = append(slices.Clone(ending.Culprits), "mcp/*")

@@ -1,89 +1,170 @@
 package check
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
-
-func PercentEncoded(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		fmt.Fprintf(&b, "%%%02X", s[i])
-	}
-	return b.String()
-}
-
-// The paths of the tools contract, below the bridge's URL.
-const (
-	ListPath     = "/mcp/tools/list"
-	DescribePath = "/mcp/tools/describe"
-	InvokePath   = "/mcp/tools/invoke"
-)
-
-// MaxResponse bounds how much of a response is read, in bytes.
-const MaxResponse = 64 << 20
 
 // Client sends requests to the bridge as one caller; every exchange is recorded as evidence of the running check.
 type Client struct {
-	T       *T
-	Who     Identity
-	Creds   Credentials
-	Replica int // that requests are sent to
-
-	waits bool // its requests are sent again where the bridge limits how often they come
+	patience.Client
+	T *T
 }
 
-// AtOnce gives the client that takes the bridge's 429 for the response.
-func (c Client) AtOnce() Client {
-	c.waits = false
+// As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
+func (t *T) As(who Identity) Client {
+	creds, ok := t.CredentialsOf(who)
+	if !ok {
+		NotTestable(fmt.Sprintf("there are no credentials for %s", who))
+	}
+	return t.client(who, creds, patience.Wait)
+}
+
+// With gives a client that authenticates with credentials of the check's own making; name stands in the evidence. Where the
+// bridge limits how often such credentials come, that is the response.
+func (t *T) With(name Identity, creds Credentials) Client {
+	for _, secret := range creds.Secrets() {
+		if !t.isName(secret) { // a wrong password may be another's name, which messages need
+			t.Redact.Add(secret)
+		}
+	}
+	return t.client(name, creds, patience.NoWait)
+}
+
+func (t *T) client(who Identity, creds Credentials, policy patience.Policy) Client {
+	return Client{T: t, Client: patience.Client{Client: client.Client{Target: t.Target, Who: who, Creds: creds}, Scope: &t.Scope, Policy: policy}}
+}
+
+// isName reports whether a text is the name of an account of the site.
+func (t *T) isName(text string) bool {
+	if t.Drupal == nil {
+		return false
+	}
+	_, ok := t.Drupal.Site().User(text)
+	return ok
+}
+
+// CredentialsOf are those that the run was given for an identity, or those of its account at the site.
+func (t *T) CredentialsOf(who Identity) (Credentials, bool) {
+	if creds, ok := t.Credentials[who]; ok {
+		return creds, true
+	}
+	if who == Anonymous {
+		return Credentials{}, true
+	}
+	if t.Drupal == nil {
+		return Credentials{}, false
+	}
+	user, ok := t.Drupal.Site().User(string(who))
+	if !ok {
+		return Credentials{}, false
+	}
+	if t.Claims(OAuth) && t.Authority != nil {
+		return Credentials{Token: t.token(who)}, true
+	}
+	creds := Credentials{User: user.Name, Password: user.Password}
+	for _, kind := range authkind.Kinds {
+		if t.Claims("auth-" + kind.Name) {
+			if claimed := credentialsOf(t.Drupal, user, kind); !claimed.Empty() {
+				creds = claimed
+				break
+			}
+		}
+	}
+	t.Redact.Add(creds.Secrets()...)
+	return creds, true
+}
+
+// credentialsOf are an account's credentials of one kind; empty: it has none.
+func credentialsOf(d *site.Drupal, user *fixtures.User, kind authkind.Kind) Credentials {
+	switch kind.Name {
+	case authkind.Basic:
+		return Credentials{User: user.Name, Password: user.Password}
+	case authkind.Bearer:
+		if len(user.Tokens) > 0 {
+			return Credentials{Token: user.Tokens[0].Value}
+		}
+	case authkind.Cookie:
+		return Credentials{Cookie: d.Session(Identity(user.Name))}
+	}
+	return Credentials{}
+}
+
+// Callers are the identities that the run has credentials for.
+func (t *T) Callers(wanted ...Identity) []Identity {
+	return slices.DeleteFunc(wanted, func(who Identity) bool { return !t.Knows(who) })
+}
+
+// Knows reports whether the run has credentials for the identity.
+func (t *T) Knows(who Identity) bool {
+	_, ok := t.CredentialsOf(who)
+	return ok
+}
+
+// WithoutWaiting gives the client that takes the bridge's 429 for the response.
+func (c Client) WithoutWaiting() Client {
+	c.Policy = patience.NoWait
 	return c
 }
 
 // On gives the client that sends to another replica.
 func (c Client) On(replica int) Client {
-	c.Replica = replica
+	c.Base = ""
+	if replica > 0 {
+		c.Base = c.T.Replicas[replica].URL
+	}
 	return c
 }
 
-// url is the base URL that the client sends to.
-func (c Client) url() string {
-	if c.Replica > 0 {
-		return c.T.Replicas[c.Replica].URL
+// Send sends any request under the client's policy and reads the response. A failure of the transport is kept in the response,
+// for there are checks that expect one. Where the run ends meanwhile, so does the check.
+func (c Client) Send(ctx context.Context, r Request) *Response {
+	a, err := c.Client.Send(ctx, r)
+	switch {
+	case !c.T.inCheck:
+	case errors.Is(err, patience.ErrRunEnded):
+		End(Ending{Kind: CutShort, Why: Finding{Subject: "the run ended before this was tested"}})
+	case err != nil:
+		c.T.Fail(Mismatch(a.Subject(), "a response", "none: "+err.Error()))
 	}
-	return c.T.URL
+	return a
 }
 
-// Request is what a check sends. The zero Method is GET.
-type Request struct {
-	Method  string
-	Path    string // below the bridge's URL
-	Address string // an absolute URL, in place of the bridge's URL and Path
-	Query   url.Values
-	Raw     string      // the query as it stands, in place of Query
-	Header  http.Header // replaces the defaults of the same name; an empty list takes one away
-	Host    string      // host and port of the request target, which is then in absolute form; "": the target is a path
-	Body    io.Reader
-	Length  int64                   // of Body, announced in Content-Length; 0: as net/http finds it, else Body is sent in chunks
-	Show    string                  // the body as evidence shows it
-	Unseen  int                     // how many bytes of Body are not in Show
-	Fresh   bool                    // on a connection of its own
-	Until   func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
+// SendOnce sends a request by a means of the check's own, once.
+func (c Client) SendOnce(ctx context.Context, r Request, exchange patience.Exchange) *Response {
+	c.Policy, c.Exchange = patience.Once, exchange
+	return c.Send(ctx, r)
+}
+
+// OpenStream opens a stream of events, which is no evidence, and goes on when it is open. It ends with ctx.
+func (c Client) OpenStream(ctx context.Context, r Request) (stream *http.Response, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.Policy = patience.Stream
+	c.Exchange = func(_ context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
+		late := time.AfterFunc(limit, func() { cancel(client.ErrTimeout) })
+		defer late.Stop()
+		req, err := c.NewRequest(ctx, r, a)
+		if err == nil {
+			stream, err = c.Transport.RoundTrip(req)
+		}
+		if err != nil {
+			a.Err = client.NoResponse(ctx, err)
+		}
+		return false
+	}
+	return stream, c.Send(ctx, r).Err
 }
 
 // List asks for the first page, or the page of a cursor.
@@ -106,200 +187,17 @@ func (c Client) Describe(ctx context.Context, name string) *Response {
 	return c.Send(ctx, Request{Path: DescribePath, Query: url.Values{"name": {name}}})
 }
 
-// Args are the arguments of an invoke by name.
-type Args map[string]any
-
 // Invoke runs a tool. Arguments are Args, or json.RawMessage to send bytes as they are.
 func (c Client) Invoke(ctx context.Context, name string, arguments any) *Response {
 	if c.T.Alone() {
 		return c.invokeAlone(ctx, name, arguments)
 	}
-	body := Encode(map[string]any{"name": name, "arguments": arguments})
-	return c.InvokeBody(ctx, body)
+	return c.InvokeBody(ctx, client.Encode(map[string]any{"name": name, "arguments": arguments}))
 }
 
 // InvokeBody posts a body of any kind to invoke, as application/json.
 func (c Client) InvokeBody(ctx context.Context, body []byte) *Response {
-	return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(body), Show: string(body)})
-}
-
-func Encode(v any) []byte {
-	data, err := exact.Write(v)
-	if err != nil {
-		panic(fmt.Sprintf("a check's own request cannot be encoded: %v", err))
-	}
-	return data
-}
-
-// Send sends any request under the policy of the run and reads the response. A failure of the transport is kept in the
-// response, for there are checks that expect one.
-func (c Client) Send(ctx context.Context, r Request) *Response { return c.T.Policy.send(ctx, c, r) }
-
-// ResponseTo makes the response that is to be filled, with the request beside it.
-func (c Client) ResponseTo(r *Request) *Response {
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
-	a := &Response{Who: c.Who, base: c.url(), Method: r.Method, Path: r.Path, RawQuery: r.Raw, T: c.T, Shown: r.Show, unseen: r.Unseen}
-	if r.Raw == "" {
-		a.RawQuery = r.Query.Encode()
-	}
-	if u, err := url.Parse(r.Address); err == nil && r.Address != "" {
-		a.Path = u.Path
-	}
-	return a
-}
-
-// Request makes the HTTP request and notes in the response what is sent.
-func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
-	target := c.url() + r.Path
-	if r.Address != "" {
-		target = r.Address
-	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, target, r.Body)
-	if err != nil {
-		return nil, err
-	}
-	req.URL.RawQuery = a.RawQuery
-	if r.Length > 0 {
-		req.ContentLength = r.Length
-	}
-	req.Header.Set("Accept", "application/json")
-	if r.Body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	c.Creds.Apply(req.Header)
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host // net/http sends no other
-		req.Header.Del("Host")
-	}
-	if r.Host != "" {
-		req.URL.Opaque = "//" + r.Host + req.URL.EscapedPath() // net/http connects to URL.Host all the same
-	}
-	a.Sent = req.Header.Clone()
-	return req, nil
-}
-
-// exchange sends the request and fills in the response. Dropped reports that a connection that had served before was closed
-// in place of a response: a server may do so at any time.
-func (c Client) exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
-	defer cancel()
-	defer context.AfterFunc(c.T.Context, cancel)()
-	used := false
-	req, err := c.Request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(conn httptrace.GotConnInfo) { used = conn.Reused },
-	}), r, a)
-	if err != nil {
-		a.Err = err
-		return false
-	}
-	transport := c.T.Transport
-	if r.Fresh {
-		transport = transport.Clone()
-		defer transport.CloseIdleConnections()
-	}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		a.Err = NoResponse(ctx, err)
-		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
-	}
-	defer resp.Body.Close()
-	a.Status, a.Header = resp.StatusCode, resp.Header
-	a.Body, err = read(resp, r.Until)
-	if err != nil {
-		a.Err = NoResponse(ctx, err)
-	}
-	return false
-}
-
-// read reads a body to its end, or an event stream until it holds what is waited for.
-func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
-	body := io.LimitReader(resp.Body, MaxResponse)
-	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		var whole bytes.Buffer
-		if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
-			whole.Grow(int(resp.ContentLength) + bytes.MinRead)
-		}
-		_, err := whole.ReadFrom(body)
-		return whole.Bytes(), err
-	}
-	var sofar []byte
-	chunk := make([]byte, 32<<10)
-	for {
-		n, err := body.Read(chunk)
-		sofar = append(sofar, chunk[:n]...)
-		switch {
-		case until(sofar) || err == io.EOF:
-			return sofar, nil
-		case err != nil:
-			return sofar, err
-		}
-	}
-}
-
-var ErrTimeout = errors.New("no response within the time-out")
-
-// NoResponse says, in words for the bridge's author, why a request got no response.
-func NoResponse(ctx context.Context, err error) error {
-	var (
-		dns  *net.DNSError
-		host x509.HostnameError
-		cert *tls.CertificateVerificationError
-		rec  tls.RecordHeaderError
-		op   *net.OpError
-	)
-	switch {
-	case context.Cause(ctx) == ErrTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return ErrTimeout
-	case errors.As(err, &dns):
-		return fmt.Errorf("no such host: %s", dns.Name)
-	case errors.As(err, &host):
-		return fmt.Errorf("the TLS certificate is for %s, and not for %s: check the name in the URL", namesOf(host.Certificate), host.Host)
-	case errors.As(err, &cert):
-		return fmt.Errorf("the TLS certificate is not trusted: %w (tls.ca in the configuration names a file of certificates to trust)", cert.Err)
-	case errors.As(err, &rec):
-		return fmt.Errorf("TLS failed: the server does not speak TLS on this port")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the response was cut off")
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("the connection was closed without a response")
-	case errors.As(err, &op) && op.Op == "dial":
-		if op.Addr == nil {
-			return fmt.Errorf("cannot connect: %w", op.Err)
-		}
-		return fmt.Errorf("cannot connect to %s: %w", op.Addr, op.Err)
-	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return fmt.Errorf("cannot connect to the proxy: %w", op.Err)
-	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
-		return fmt.Errorf("the server does not take our TLS certificate, or wants one: %w (tls.cert and tls.key in the configuration)", op.Err)
-	case strings.Contains(err.Error(), "Proxy Authentication Required"):
-		return fmt.Errorf("the proxy wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("what responds there does not speak HTTP: %w", err)
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
-	}
-	return err
-}
-
-// namesOf lists some of the hosts that a certificate is for.
-func namesOf(cert *x509.Certificate) string {
-	names := slices.Clone(cert.DNSNames)
-	for _, ip := range cert.IPAddresses {
-		names = append(names, ip.String())
-	}
-	switch {
-	case len(names) == 0:
-		return "no host by name"
-	case len(names) > 5:
-		names = append(names[:5], "…")
-	}
-	return strings.Join(names, ", ")
+	return c.Send(ctx, client.InvokeRequest(body))
 }
 
 // Call invokes as the call says.
@@ -310,9 +208,102 @@ func (t *T) Call(ctx context.Context, call Invocation) *Response {
 	return t.As(call.Identity).InvokeBody(ctx, call.Body())
 }
 
-// Mark makes Runs and Calls forget what came before, where there is a site to see.
-func (t *T) Mark() {
-	if t.Upstream != nil {
-		t.Upstream.Mark()
+// MCP opens a session. Where that fails the session's Opened says how.
+func (c Client) MCP(ctx context.Context, revision Revision) *Session {
+	return client.OpenMCP(ctx, c, revision)
+}
+
+// ListedByMCP names the tools that MCP shows the caller now, in any revision.
+func (c Client) ListedByMCP(ctx context.Context) []string {
+	if s, opened := c.firstMCP(ctx, MCP2025November, MCP2025June, MCP2026July); opened {
+		return ListAllTools(ctx, s).Names()
 	}
+	return nil
+}
+
+// AnyMCP opens a session in one of the claimed revisions. Where none opens, the last one's Opened says why.
+func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {
+	revisions := []Revision{MCP2025November, MCP2025June}
+	if c.T.Claims("mcp-2026") {
+		revisions = append(revisions, MCP2026July)
+	}
+	return c.firstMCP(ctx, revisions...)
+}
+
+func (c Client) firstMCP(ctx context.Context, revisions ...Revision) (s *Session, opened bool) {
+	for _, revision := range revisions {
+		if s = c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// session is the caller's session in the running check; where none opens, its Opened says why.
+func (c Client) session(ctx context.Context) *Session {
+	key := sessionKey{c.Who, fmt.Sprint(c.Base, c.Creds)}
+	c.T.sessionsMu.Lock()
+	defer c.T.sessionsMu.Unlock()
+	if s := c.T.sessions[key]; s != nil {
+		return s
+	}
+	s, opened := c.AnyMCP(ctx)
+	if opened {
+		if c.T.sessions == nil {
+			c.T.sessions = map[sessionKey]*Session{}
+		}
+		c.T.sessions[key] = s
+	}
+	return s
+}
+
+type sessionKey struct {
+	who   Identity
+	creds string
+}
+
+// noSession is the response to a caller who gets no session: a refusal of whatever would have been sent.
+func noSession(s *Session) *Response {
+	return s.Opened.View(map[string]any{"error": map[string]any{"message": s.Opened.RPCOutcome()}})
+}
+
+func (c Client) listAlone(ctx context.Context, cursor string) *Response {
+	s := c.session(ctx)
+	if s.Opened.RPCResult() == nil {
+		return noSession(s)
+	}
+	page := s.ListTools(ctx, cursor)
+	if result := page.RPCResult(); result != nil {
+		view := map[string]any{}
+		for _, name := range []string{"tools", "nextCursor"} {
+			if v, there := result[name]; there {
+				view[name] = v
+			}
+		}
+		return page.View(view)
+	}
+	return page.View(map[string]any{"error": map[string]any{"message": page.RPCOutcome()}})
+}
+
+// describeAlone finds the tool in the list, for MCP has no describe. Without it the response is the last page.
+func (c Client) describeAlone(ctx context.Context, name string) *Response {
+	page := c.ListAll(ctx).PageOf(name)
+	tools := page.Tools()
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {
+		return page.View(map[string]any{"tool": map[string]any(tools[i])})
+	}
+	return page.View(map[string]any{"error": map[string]any{"code": "tool_not_found"}})
+}
+
+func (c Client) invokeAlone(ctx context.Context, name string, arguments any) *Response {
+	s := c.session(ctx)
+	if s.Opened.RPCResult() == nil {
+		return noSession(s)
+	}
+	r := s.CallTool(ctx, name, arguments)
+	result := r.RPCResult()
+	if result == nil || result["isError"] == true {
+		return r.View(map[string]any{"error": map[string]any{"message": r.RPCOutcome()}})
+	}
+	return r.View(map[string]any{"result": client.ValueOf(result)})
 }

@@ -3,15 +3,18 @@ package check
 import (
 	"context"
 	"io"
-	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Bridge is how the bridge behaves, as far as the run was told. The zero value says nothing.
@@ -38,61 +41,81 @@ type Callers struct {
 
 // Config is what a run was given. It does not change while the run lasts.
 type Config struct {
+	*client.Target
 	Bridge
 	Callers
-	URL       string   // of the bridge, without a slash at its end
-	Claimed   []string // capabilities
-	Clients   []string // whose refusals are tested; nil: those of all
-	Contract  *contract.Contract
-	Selected  func(id string) bool // by filters
-	Seed      int64
-	Cases     int // generated for one check at most
-	Sharers   int // workers that test the bridge at the same time; 0: this one
-	Transport *http.Transport
-	Redact    *redact.Redactor
+	Claimed  []string // capabilities
+	Clients  []string // whose refusals are tested; nil: those of all
+	Contract *contract.Contract
+	Selected func(id string) bool // by filters
+	Seed     int64
+	Cases    int // generated for one check at most
+	Sharers  int // workers that test the bridge at the same time; 0: this one
+	Redact   *redact.Redactor
 }
 
 // Behind is the site behind the bridge as the run sees it.
 type Behind struct {
-	Upstream    *SiteSide   // what reaches the site; nil in a black-box run
-	Drupal      *Drupal     // the site at its end, which a check may change; nil in a black-box run and before a real site that is only read
-	Site        SiteMethods // what is known of the site's methods; nil: nothing
-	SiteUnknown string      // why nothing is known of a real site that was given; ""
+	Upstream    *site.Upstream // what reaches the site; nil in a black-box run
+	Drupal      *site.Drupal   // the site at its end, which a check may change; nil in a black-box run and before a real site that is only read
+	Site        site.Methods   // what is known of the site's methods; nil: nothing
+	SiteUnknown string         // why nothing is known of a real site that was given; ""
 }
 
-// Learned is what the run has found out about the bridge and its site so far.
+// Learned is what the checks have found out about the bridge and its site so far, beside what patience.Run has.
 type Learned struct {
-	Responded       bool                        // the bridge has responded as one
 	NotABridge      string                      // why nothing can be tested: the target is no bridge
-	Strangers       bool                        // the bridge has responded to wrong credentials, not with a failure of its site
 	Unauthenticated bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
 	Makers          *generate.Makers            // of generated cases
 	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	tokens          tokens
-	flaps           atomic.Bool  // the site has failed and come back
-	vain            atomic.Int32 // requests that were sent again for a site that then failed still
-	limited         atomic.Int32 // requests that the bridge refused for their number however long they waited
-	unauthorized    atomic.Int32 // credentials that the bridge refused with 401
-	endless         Finding      // a list that has no end; zero: none was met
-	bodies          documents
-	unseen          []string // changes of the site that the bridge did not show in time
+	endless         Finding  // a list that has no end; zero: none was met
+	unshown         []string // changes of the site that the bridge did not show in time
 	replaced        bool     // a check has put another site behind the bridge
-	lanes           int      // of a Table's rows, as many as the bridge served side by side; 0: not known
-	vainLanes       int      // tables for which the bridge was no faster with rows side by side, or did not serve them
-	lag             lag
+	concurrency     int      // of a Table's rows, as many as the bridge served side by side; 0: not known
+	notFaster       int      // tables for which the bridge was no faster with rows side by side, or did not serve them
 }
 
-// Environment is the target of a run: what the run was given, the site behind the bridge, and what the run has learned.
+// TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.
+type TakenBy struct {
+	Tool string
+	Made *generate.Maker
+}
+
+// Environment is the target of a run: what the run was given, the site behind the bridge, what the run has learned, and what
+// its requests share.
 type Environment struct {
 	Config
-	Policy // around every request
 	Behind
 	Learned
-
-	Context context.Context // of the whole run
-	End     func(why error) // ends the whole run
-	Running *T              // the check that runs, or ran last
+	*patience.Run
 }
+
+// Start completes an environment with what its requests share: each may take as long as timeout; limit, if there is one,
+// bounds how often they are sent. Before a site that nobody observes, the run waits while it is busy.
+func (e *Environment) Start(timeout time.Duration, limit *rate.Limiter) {
+	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
+		Observed: e.Upstream, Known: e.Drupal != nil, Secrets: e.Redact}}
+	for _, i := range e.Invocations {
+		e.Run.Allowed = append(e.Run.Allowed, i.Tool)
+	}
+	e.MCPOnly = e.Alone()
+}
+
+// Carried says why what a check found may depend on the checks that this process tested before it; "": it does not, as far as
+// the harness knows.
+func (e *Environment) Carried() string {
+	why := e.Run.Carried()
+	if why == "" && !e.endless.IsZero() {
+		why = "a list has no end"
+	}
+	return why
+}
+
+// Alone reports whether MCP is the bridge's only interface. Then List, Describe and Invoke ask by MCP, and what comes is
+// read as the three endpoints would say it: a page of tools, a tool, a result. A refusal stays what MCP makes of it, so
+// that checks of refusals do not apply (Check.ByMCP).
+func (c *Config) Alone() bool { return !c.Claims("tools") }
 
 // Claims reports whether the bridge claims a capability.
 func (c *Config) Claims(capability string) bool { return slices.Contains(c.Claimed, capability) }

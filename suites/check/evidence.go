@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // How much evidence a result keeps.
@@ -25,49 +27,60 @@ const (
 	keptUpstream    = 20 // requests to the site beside one exchange
 )
 
-// recorded is an exchange with the stretch of the journal that belongs to it.
+// exchange is a response with the stretch of the journal that belongs to it.
 type exchange struct {
 	Response *Response
 	since    int64
 	until    int64
 	site     *fixtures.Site     // as it was served then; nil without a mock
+	shown    bool               // of a Table's row: the check has it
 	caused   []mockdrupal.Entry // requests to the site, if others came between them; nil: all of the stretch are its own
 }
 
-func (t *T) Record(a *Response, since int64) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+// record keeps an exchange as evidence, with what reached the site since a position of its journal.
+func (t *T) record(a *Response, since int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if !t.recording {
 		return
 	}
-	t.Exchanges = append(t.Exchanges, &exchange{Response: a, since: since, until: t.Upstream.Last(), site: t.siteNow()})
+	t.exchanges = append(t.exchanges, &exchange{Response: a, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot()})
 }
 
-// Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one.
-func (a *Response) Blame() { a.T.blame(a) }
-
-func (t *T) blame(a *Response) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+// Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one; nil: none.
+func (t *T) Blame(a *Response) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.blamed = a
 }
 
 // Blamed is the response to blame for what has just failed: without any, the last one that came.
 func (t *T) Blamed() *Response {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	if t.blamed == nil && len(t.Exchanges) > 0 {
-		return t.Exchanges[len(t.Exchanges)-1].Response
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.blamed == nil && len(t.exchanges) > 0 {
+		return t.exchanges[len(t.exchanges)-1].Response
 	}
 	return t.blamed
 }
 
-// Evidence returns the exchanges of the finished check that a report keeps, and the index of a response's exchange among
+// Responses are those that the check has got so far.
+func (t *T) Responses() []*Response {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*Response, len(t.exchanges))
+	for i, e := range t.exchanges {
+		all[i] = e.Response
+	}
+	return all
+}
+
+// evidence returns the exchanges of the finished check that a report keeps, and the index of a response's exchange among
 // them; nil: it is not kept.
-func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	all, limit, body := t.Exchanges, keptPassing, keptPassingBody
+func (t *T) evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, limit, body := t.exchanges, keptPassing, keptPassingBody
 	if failed {
 		limit, body = keptExchanges, KeptBody
 	}
@@ -77,7 +90,7 @@ func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *
 	for _, r := range chosen(all, blamed, limit) {
 		where[r.Response] = len(kept)
 		e := t.reportedExchange(r, body)
-		if slices.Contains(blamed, r.Response) && e.Request.Truncated > 0 && r.Response.unseen == 0 && len(r.Response.Shown) <= reports.MaxWhole {
+		if slices.Contains(blamed, r.Response) && e.Request.Truncated > 0 && r.Response.Unseen == 0 && len(r.Response.Shown) <= reports.MaxWhole {
 			e.Request.Whole = []byte(t.Redact.Text(r.Response.Shown))
 		}
 		kept = append(kept, e)
@@ -124,7 +137,7 @@ func basicUser(encoded string) string {
 // blamedResponses are those that the findings blame, or the one that the failing matcher looked at.
 func (t *T) blamedResponses() []*Response {
 	var responses []*Response
-	for _, n := range t.Findings.noted {
+	for _, n := range t.findings.noted {
 		if n.Response != nil && !slices.Contains(responses, n.Response) {
 			responses = append(responses, n.Response)
 		}
@@ -176,7 +189,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	}
 	t.noteSite(&e, a.Who, r.site)
 	t.Body(&e.Request, []byte(a.Shown), limit)
-	e.Request.Truncated += a.unseen
+	e.Request.Truncated += a.Unseen
 	if a.Err != nil {
 		e.Error = t.Redact.Text(a.Err.Error())
 	}
@@ -189,7 +202,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	}
 	caused := r.caused
 	if caused == nil {
-		caused = t.Upstream.Recorder.Journal().Entries(r.since)
+		caused = t.Upstream.Entries(r.since)
 	}
 	for _, entry := range caused {
 		if entry.Seq > r.until || len(e.Drupal) == keptUpstream {
@@ -245,7 +258,7 @@ func lastRune(b []byte) []byte {
 }
 
 func (t *T) target(a *Response) string {
-	base := cmp.Or(a.base, t.URL)
+	base := cmp.Or(a.Base, t.URL)
 	if a.RawQuery == "" {
 		return base + a.Path
 	}
@@ -270,4 +283,35 @@ func (t *T) Shown(h http.Header) map[string]string {
 		lines[t.Redact.Text(name)] = t.Redact.Text(value)
 	}
 	return lines
+}
+
+// noteSite notes in an exchange what of the site was not as before the check: whether the check had changed it, and the
+// permissions of the caller if the check created that account.
+func (t *T) noteSite(e *reports.Exchange, who Identity, then *fixtures.Site) {
+	if then == nil || t.before == nil {
+		return
+	}
+	e.SiteChanged = !sameSite(then, t.before)
+	user, ok := then.User(string(who))
+	if !ok {
+		return
+	}
+	if t.Drupal.Made(who) {
+		e.Account = &reports.Account{Permissions: sortedPermissions(then, user)}
+		return
+	}
+	earlier, ok := t.before.User(string(who))
+	e.SiteChanged = e.SiteChanged || !ok || !reflect.DeepEqual(*user, *earlier) || !slices.Equal(sortedPermissions(then, user), sortedPermissions(t.before, earlier))
+}
+
+// sameSite reports whether two sites are the same apart from roles and users. Sites that share their lists compare fast.
+func sameSite(one, other *fixtures.Site) bool {
+	a, b := *one, *other
+	a.Roles, a.Users, b.Roles, b.Users = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// sortedPermissions are those that a user holds.
+func sortedPermissions(s *fixtures.Site, user *fixtures.User) []string {
+	return slices.Sorted(slices.Values(site.Permissions(s, user)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
@@ -26,7 +27,7 @@ type Part struct {
 // findings are what the running check has noted.
 type findings struct {
 	noted    []Finding
-	Tested   []Part
+	tested   []Part
 	timeouts int
 }
 
@@ -34,35 +35,40 @@ type findings struct {
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
 // was found wrong is not tested again.
 func (t *T) For(who Identity, tool string, test func()) {
-	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, test)
+	t.part(Part{Tool: tool, Identity: t.stableIdentity(who)}, test)
 }
 
 // Row is For for one row of a table, with its name: what the caller sends, of the tool if it is about one.
 func (t *T) Row(who Identity, tool, name string, test func()) {
-	t.part(Part{tool, t.StableIdentity(who), name}, test)
+	t.part(Part{tool, t.stableIdentity(who), name}, test)
 }
 
 func (t *T) part(p Part, test func()) {
-	f := &t.Findings
+	f := &t.findings
 	if why := f.enough(); why != "" {
 		if f.noted[len(f.noted)-1].Subject != why {
 			f.noted = append(f.noted, Finding{Subject: why})
 		}
 		return
 	}
-	if f.Holds(p) {
+	if f.holds(p) {
 		return
 	}
-	t.blame(nil)
+	t.Blame(nil)
 	found := t.found(test)
-	f.Tested = append(f.Tested, p)
+	for found != nil && found.resend != nil {
+		found.resend()
+		t.Blame(nil)
+		found = t.found(test)
+	}
+	f.tested = append(f.tested, p)
 	if found == nil {
 		return
 	}
 	noted := found.About(p.row)
 	noted.Tool, noted.Identity, noted.Row = p.Tool, p.Identity, p.row
 	f.noted = append(f.noted, noted)
-	if noted.Response != nil && errors.Is(noted.Response.Err, ErrTimeout) {
+	if noted.Response != nil && errors.Is(noted.Response.Err, client.ErrTimeout) {
 		f.timeouts++
 	}
 }
@@ -84,7 +90,7 @@ func (t *T) EachTool(list Listing, test func(page *Response, tool Tool)) {
 }
 
 // HasFindings reports whether the running check has noted a fault already.
-func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
+func (t *T) HasFindings() bool { return len(t.findings.noted) > 0 }
 
 // enough says why the rest is not tested; "" as long as it is.
 func (f *findings) enough() string {
@@ -97,9 +103,9 @@ func (f *findings) enough() string {
 	return ""
 }
 
-// Holds reports whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// holds reports whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
 // made for the check nobody knows which it was.
-func (f *findings) Holds(p Part) bool {
+func (f *findings) holds(p Part) bool {
 	return slices.ContainsFunc(f.noted, func(n Finding) bool {
 		switch {
 		case n.Tool != p.Tool || n.Identity != p.Identity:
@@ -111,10 +117,15 @@ func (f *findings) Holds(p Part) bool {
 	})
 }
 
-// StableIdentity is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
+// Found reports whether the running check has a finding about the tool as the caller sees it.
+func (t *T) Found(who Identity, tool string) bool {
+	return t.findings.holds(Part{Tool: tool, Identity: t.stableIdentity(who)})
+}
+
+// stableIdentity is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
 // another one in the next run.
-func (t *T) StableIdentity(who Identity) string {
-	if t.Drupal != nil && t.Drupal.made(who) {
+func (t *T) stableIdentity(who Identity) string {
+	if t.Drupal != nil && t.Drupal.Made(who) {
 		return ""
 	}
 	return who.String()
@@ -122,7 +133,7 @@ func (t *T) StableIdentity(who Identity) string {
 
 // reported gives the findings of a check by what ended it, without secrets; none where it noted none, or where it broke.
 func (t *T) reported(ended any) []Finding {
-	all := slices.Clone(t.Findings.noted)
+	all := slices.Clone(t.findings.noted)
 	if len(all) == 0 {
 		return nil
 	}
@@ -135,21 +146,21 @@ func (t *T) reported(ended any) []Finding {
 		return nil
 	}
 	for i, f := range all {
-		all[i] = t.Redacted(f)
+		all[i] = t.redacted(f)
 	}
 	return all
 }
 
-// Redacted is a finding without secrets, of bounded length.
-func (t *T) Redacted(f Finding) Finding {
+// redacted is a finding without secrets, of bounded length.
+func (t *T) redacted(f Finding) Finding {
 	for _, text := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Row} {
 		*text = exact.Cut(t.Redact.Text(*text), keptFinding)
 	}
 	return f
 }
 
-// AsReported are findings as a report has them; at gives where the evidence has the exchange of a response.
-func (t *T) AsReported(all []Finding, at func(*Response) *int) []reports.Finding {
+// asReported are findings as a report has them; at gives where the evidence has the exchange of a response.
+func (t *T) asReported(all []Finding, at func(*Response) *int) []reports.Finding {
 	list := make([]reports.Finding, len(all))
 	for i, f := range all {
 		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),

@@ -136,10 +136,48 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	return l
 }
 
-// RefusedForLength reports whether the server refused a request for its length, before it looked where it goes (such
-// refusals need no envelope, errors/envelope).
-func (a *Response) RefusedForLength() bool {
-	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
+// MCPListing is every page of tools/list. Fault says why it ended early.
+type MCPListing struct {
+	Pages []*Response
+	Tools []Tool
+	Fault Finding
 }
 
-func (a *Response) Names() []string { return Listing{Pages: []*Response{a}}.Names() }
+func (l MCPListing) Names() []string {
+	names := make([]string, len(l.Tools))
+	for i, t := range l.Tools {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// ListAllTools follows the cursors of tools/list to the end.
+func ListAllTools(ctx context.Context, s *Session) MCPListing {
+	var l MCPListing
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page := s.ListTools(ctx, cursor)
+		l.Pages = append(l.Pages, page)
+		result := page.RPCResult()
+		tools, ok := result["tools"].([]any)
+		if !ok {
+			l.Fault = Mismatch(page.Subject(), "a page of tools", page.RPCOutcome())
+			return l
+		}
+		for _, t := range tools {
+			if t, ok := t.(map[string]any); ok {
+				l.Tools = append(l.Tools, t)
+			}
+		}
+		next, ok := result["nextCursor"].(string)
+		if !ok {
+			return l
+		}
+		if seen[next] || len(l.Pages) == MaxPages {
+			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q after %d pages", next, len(l.Pages)))
+			return l
+		}
+		seen[next] = true
+		cursor = next
+	}
+}

@@ -1,35 +1,36 @@
 package check
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // How rows go side by side.
 const (
-	slowRow   = 150 * time.Millisecond // of two rows in succession, from which those after them go side by side
-	fewLanes  = 4                      // at first
-	mostLanes = 16                     // of all processes that test the bridge: a site that takes long may have few
+	slowRow          = 150 * time.Millisecond // of two rows in succession, from which those after them go side by side
+	firstConcurrency = 4
+	maxConcurrency   = 16 // of all processes that test the bridge: a site that takes long may have few
+	maxNotFaster     = 3  // tables for which going side by side helps nothing: those after them do not
 )
 
 // Table gives the responses to the rows of a table, where a row is one request and changes nothing: Response sends them one
 // after the other, as they are asked for. Where the bridge takes long for each, the rows that follow go side by side, more of
-// them as long as they take no longer, and their responses are kept. A row whose response then is not as expected is sent
-// again by itself, and so are all of which it is not certain what they caused at the site. What must not be in a response and is
-// counts at once.
+// them as long as they take no longer, and their responses are kept. A part (T.For, T.Row) that finds such a response not as
+// expected sends the row again by itself and is tested once more; so is each row of which it is not certain what it caused at
+// the site. What must not be in a response and is counts at once.
 type Table struct {
-	t     *T
-	rows  int
-	send  func(row int) *Response
-	slow  int           // rows in succession that took long, one after the other
-	alone time.Duration // the longest of them
-	lanes int           // that go side by side; 0: one after the other
-	ahead map[int]*exchange
+	t           *T
+	rows        int
+	send        func(row int) *Response
+	slow        int           // rows in succession that took long, one after the other
+	alone       time.Duration // the longest of them
+	concurrency int           // rows that go side by side; 0: one after the other
+	ahead       map[int]*exchange
 }
 
 // Table makes the table of so many rows; send sends one.
@@ -37,21 +38,22 @@ func (t *T) Table(rows int, send func(row int) *Response) *Table {
 	return &Table{t: t, rows: rows, send: send, ahead: map[int]*exchange{}}
 }
 
-// Response is the response to a row, each of which is asked for once, in order; some may be left out. Until the next Mark, what
-// the site shows is what the row caused.
+// Response is the response to a row. Rows are asked for in order; some may be left out. Until the next Mark, what the site
+// shows is what the row caused.
 func (b *Table) Response(row int) *Response {
-	t := b.t
-	if b.ahead[row] == nil && b.lanes > 0 {
+	if b.ahead[row] == nil && b.concurrency > 0 {
 		b.goAhead(row)
 	}
-	if e := b.ahead[row]; e != nil {
-		delete(b.ahead, row)
-		e.Response.again = func() *Response { return b.sendAlone(row) }
-		t.Mark()
-		t.show(e)
-		return e.Response
+	e := b.ahead[row]
+	if e == nil {
+		return b.sendAlone(row)
 	}
-	return b.sendAlone(row)
+	if !e.shown {
+		e.shown = true
+		b.t.show(e)
+		b.t.besides[e.Response] = func() { b.replace(e.Response, row) }
+	}
+	return e.Response
 }
 
 // sendAlone sends a row by itself.
@@ -64,34 +66,49 @@ func (b *Table) sendAlone(row int) *Response {
 	}
 	b.slow++
 	b.alone = max(b.alone, r.Took)
-	if b.slow == 2 && b.t.vainLanes < mostVain {
-		b.lanes = min(max(b.t.lanes, fewLanes), b.most())
+	if b.slow == 2 && b.t.notFaster < maxNotFaster {
+		b.concurrency = min(max(b.t.concurrency, firstConcurrency), b.most())
 	}
 	return r
 }
 
+// replace sends a row by itself, and puts the new response in place of the one that came beside others.
+func (b *Table) replace(a *Response, row int) {
+	r := b.sendAlone(row)
+	t := b.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.exchanges = slices.DeleteFunc(t.exchanges, func(e *exchange) bool { return e.Response == a })
+	for _, e := range t.exchanges {
+		if e.Response == r {
+			e.Response = a
+		}
+	}
+	*a = *r
+}
+
 // most is how many rows of this process go side by side at most.
-func (b *Table) most() int { return max(1, mostLanes/max(1, b.t.Sharers)) }
+func (b *Table) most() int { return max(1, maxConcurrency/max(1, b.t.Sharers)) }
 
 // goAhead sends a row and those that follow it side by side.
 func (b *Table) goAhead(row int) {
 	t := b.t
-	sent := make([]*exchange, min(b.lanes, b.rows-row))
+	sent := make([]*exchange, min(b.concurrency, b.rows-row))
 	since, began := t.Upstream.Last(), time.Now()
 	t.Unrecorded(func() {
 		AtOnce(len(sent), func(i int) {
 			from := t.Upstream.Last()
 			r := b.send(row + i)
-			sent[i] = &exchange{Response: r, since: from, until: t.Upstream.Last(), site: t.siteNow()}
+			sent[i] = &exchange{Response: r, since: from, until: t.Upstream.Last(), site: t.Drupal.Snapshot()}
 		})
 	})
 	took := time.Since(began)
 	unserved := slices.ContainsFunc(sent, (*exchange).unserved)
 	if unserved {
-		t.vainLanes++
+		t.notFaster++
 	}
 	if unserved || !t.attribute(sent, since) {
-		b.lanes = 0
+		b.concurrency = 0
 		return
 	}
 	for i, e := range sent {
@@ -99,20 +116,20 @@ func (b *Table) goAhead(row int) {
 	}
 	switch {
 	case took <= b.alone*7/2: // discovery may come before a call, too
-		b.lanes = min(2*b.lanes, b.most())
-		t.lanes = b.lanes
-	case b.lanes > fewLanes:
-		b.lanes /= 2
-		t.lanes = b.lanes
+		b.concurrency = min(2*b.concurrency, b.most())
+		t.concurrency = b.concurrency
+	case b.concurrency > firstConcurrency:
+		b.concurrency /= 2
+		t.concurrency = b.concurrency
 	default:
-		t.vainLanes++
-		b.lanes = 0
+		t.notFaster++
+		b.concurrency = 0
 	}
 }
 
 // unserved reports whether the bridge did not serve a request, which it may have done for the others beside it.
 func (e *exchange) unserved() bool {
-	return e == nil || e.Response.Err != nil || e.Response.Status == http.StatusTooManyRequests || Failing(e.Response.Status)
+	return e == nil || e.Response.Err != nil || e.Response.Status == http.StatusTooManyRequests || client.Failing(e.Response.Status)
 }
 
 // attribute gives each exchange the requests to the site that it caused, by the tool and the arguments; false where it is not
@@ -127,7 +144,7 @@ func (t *T) attribute(sent []*exchange, since int64) bool {
 	for _, e := range sent {
 		e.caused = []mockdrupal.Entry{}
 	}
-	for _, entry := range t.Upstream.Recorder.Journal().Entries(since) {
+	for _, entry := range t.Upstream.Entries(since) {
 		if len(entry.Calls) == 0 {
 			continue // discovery serves all that wait for it
 		}
@@ -176,53 +193,16 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// Invoked is the tool and the arguments in the body of an invoke, or of tools/call; "" and nil where it is none.
-func (a *Response) Invoked() (tool string, arguments json.RawMessage) {
-	type call struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	var body struct {
-		call
-		Params call `json:"params"`
-	}
-	if json.Unmarshal([]byte(a.Shown), &body) != nil {
-		return "", nil
-	}
-	if a.asked != nil {
-		return body.Params.Name, body.Params.Arguments
-	}
-	return body.Name, body.Arguments
-}
-
 // show makes an exchange that was kept the latest of the check.
 func (t *T) show(e *exchange) {
-	if t.Upstream != nil {
-		t.Upstream.caused = e.caused
+	t.Mark()
+	t.Upstream.Show(e.caused)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.besides == nil {
+		t.besides = map[*Response]func(){}
 	}
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
 	if t.recording {
-		t.Exchanges = append(t.Exchanges, e)
+		t.exchanges = append(t.exchanges, e)
 	}
-}
-
-// sendAgain sends the row of a response that came beside others by itself, and takes that response in its place. False: it
-// came alone.
-func (a *Response) sendAgain() bool {
-	if a.again == nil {
-		return false
-	}
-	r := a.again()
-	t := a.T
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	t.Exchanges = slices.DeleteFunc(t.Exchanges, func(e *exchange) bool { return e.Response == a })
-	for _, e := range t.Exchanges {
-		if e.Response == r {
-			e.Response = a
-		}
-	}
-	*a = *r
-	return true
 }

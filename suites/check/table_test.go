@@ -22,7 +22,7 @@ func TestCallerOf(t *testing.T) {
 		{Response: &Response{Shown: `{"name":"echo","arguments":{"n":2}}`}},
 		{Response: &Response{Shown: `{"name":"plain","arguments":{}}`}},
 		{Response: &Response{Shown: `{"name":"plain","arguments":{}}`}, caused: []mockdrupal.Entry{{}}},
-		{Response: &Response{asked: 7, Shown: `{"id":7,"method":"tools/call","params":{"name":"by.mcp","arguments":{"a":"b"}}}`}},
+		{Response: &Response{Asked: 7, Shown: `{"id":7,"method":"tools/call","params":{"name":"by.mcp","arguments":{"a":"b"}}}`}},
 		{Response: &Response{Shown: "no JSON"}},
 	}
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func (s *slowRows) send(t *T) func(int) *Response {
 		s.open++
 		s.most = max(s.most, s.open)
 		s.tries[row]++
-		r := &Response{T: t, Status: 200, Body: fmt.Append(nil, row), Took: s.takes(s.open)}
+		r := &Response{Status: 200, Body: fmt.Append(nil, row), Took: s.takes(s.open)}
 		if s.fails != nil {
 			r.Err = s.fails(row, s.tries[row])
 		}
@@ -73,7 +73,7 @@ func (s *slowRows) send(t *T) func(int) *Response {
 		s.mu.Lock()
 		s.open--
 		s.mu.Unlock()
-		t.Record(r, 0)
+		t.record(r, 0)
 		return r
 	}
 }
@@ -87,18 +87,18 @@ func TestTable(t *testing.T) {
 	late := errors.New("no response")
 	for name, c := range map[string]struct {
 		*slowRows
-		lanes int // at a time at most
-		twice []int
+		concurrency int // at a time at most
+		twice       []int
 	}{
 		"fast":                              {&slowRows{takes: func(int) time.Duration { return time.Millisecond }}, 1, nil},
-		"slow":                              {&slowRows{takes: func(int) time.Duration { return slowRow }}, mostLanes, nil},
-		"slower for each that is under way": {&slowRows{takes: func(open int) time.Duration { return slowRow * time.Duration(open) }}, fewLanes, nil},
+		"slow":                              {&slowRows{takes: func(int) time.Duration { return slowRow }}, maxConcurrency, nil},
+		"slower for each that is under way": {&slowRows{takes: func(open int) time.Duration { return slowRow * time.Duration(open) }}, firstConcurrency, nil},
 		"one that is not served beside others": {&slowRows{takes: func(int) time.Duration { return slowRow }, fails: func(row, try int) error {
 			if row == 4 && try == 1 {
 				return late
 			}
 			return nil
-		}}, fewLanes, []int{2, 3, 4, 5}},
+		}}, firstConcurrency, []int{2, 3, 4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,21 +109,21 @@ func TestTable(t *testing.T) {
 					t.Errorf("the response to row %d is %s, %v", row, r.Body, r.Err)
 				}
 			}
-			if c.most != c.lanes {
-				t.Errorf("%d rows went at a time, want %d", c.most, c.lanes)
+			if c.most != c.concurrency {
+				t.Errorf("%d rows went at a time, want %d", c.most, c.concurrency)
 			}
 			for row, n := range c.tries {
 				if want := 1 + min(1, slices.Index(c.twice, row)+1); n != want {
 					t.Errorf("row %d was sent %d times, want %d", row, n, want)
 				}
 			}
-			for i, e := range own.Exchanges {
+			for i, e := range own.exchanges {
 				if string(e.Response.Body) != fmt.Sprint(i) {
 					t.Errorf("the evidence has row %s in place of row %d", e.Response.Body, i)
 				}
 			}
-			if len(own.Exchanges) != rows {
-				t.Errorf("the evidence has %d exchanges, want %d", len(own.Exchanges), rows)
+			if len(own.exchanges) != rows {
+				t.Errorf("the evidence has %d exchanges, want %d", len(own.exchanges), rows)
 			}
 		})
 	}
@@ -150,10 +150,10 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 			own.Expect(r).To(gomega.HaveField("Status", 200))
 		})
 	}
-	if found := own.Findings.noted; len(found) != 2 || found[0].Row != fmt.Sprint(always) || found[1].Row != fmt.Sprint(forbidden) {
+	if found := own.findings.noted; len(found) != 2 || found[0].Row != fmt.Sprint(always) || found[1].Row != fmt.Sprint(forbidden) {
 		t.Errorf("the findings are %v, want those of the rows %d and %d", found, always, forbidden)
 	}
-	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.Exchanges) != 12 {
-		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.Exchanges))
+	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.exchanges) != 12 {
+		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.exchanges))
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Ending says why a check ended without a verdict of its own.
@@ -33,7 +36,9 @@ func NotTestable(reason string) { End(Ending{Kind: Missing, Why: Finding{Subject
 
 // BlockedBy ends the running check because the bridge did not do what the check builds on. The clauses are those that
 // test exactly that. Where none of them fails in this run, the running check's clause fails itself, with the finding.
-func BlockedBy(why Finding, clauses ...string) {
+func BlockedBy(why Finding, clauses ...string) { End(blockedBy(why, clauses)) }
+
+func blockedBy(why Finding, clauses []string) Ending {
 	if len(clauses) > 0 {
 		tested := strings.Join(clauses, " and ") + " tests that"
 		if len(clauses) > 1 {
@@ -41,7 +46,7 @@ func BlockedBy(why Finding, clauses ...string) {
 		}
 		why = why.About(tested)
 	}
-	End(Ending{Kind: BlockedByBridge, Why: why, Culprits: clauses})
+	return Ending{Kind: BlockedByBridge, Why: why, Culprits: clauses}
 }
 
 // End ends the running check without a verdict. It unwinds the goroutine of the check by a panic that Environment.Test
@@ -66,27 +71,37 @@ type broke struct {
 
 // Cleanup undoes something when the check has ended, the last one first.
 func (t *T) Cleanup(undo func(context.Context)) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.cleanups = append(t.cleanups, undo)
 }
 
 // Recover is deferred by every goroutine of a check, so that what ends the check there ends it as a whole.
 func (t *T) Recover() {
 	if r := recover(); r != nil {
-		t.Mu.Lock()
-		defer t.Mu.Unlock()
-		if t.beside == nil {
-			t.beside = noted(r)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.aside == nil {
+			t.aside = noted(r)
 		}
 	}
 }
 
-// noted keeps where an unexpected panic came from.
+// noted is what ended a check by what was recovered there: an Ending, failed, stopped or broke, with the place of a panic that
+// nobody makes on purpose.
 func noted(r any) any {
-	switch r.(type) {
+	switch r := r.(type) {
 	case Ending, failed, stopped, broke:
 		return r
+	case site.NotTestable:
+		return Ending{Kind: Missing, Why: Finding{Subject: string(r)}}
+	case client.Unmet:
+		why := Mismatch(r.Response.Subject(), "a success", r.Response.Outcome())
+		if r.Want != nil {
+			why = r.Want.(Finder).Finding(r.Response, false)
+		}
+		why.Response = r.Response
+		return blockedBy(why.About("the positive control"), r.Clauses)
 	}
 	return broke{r, panickedAt()}
 }
@@ -132,22 +147,22 @@ func (t *T) run(ctx context.Context, test func(context.Context)) any {
 	done := make(chan any, 1)
 	go func() {
 		ended := protect(func() { test(ctx) })
-		t.Mu.Lock()
-		if _, unexpected := ended.(broke); t.beside != nil && (ended == nil || unexpected) {
-			ended = t.beside // the check may have broken for what the other goroutine did not return
+		t.mu.Lock()
+		if _, unexpected := ended.(broke); t.aside != nil && (ended == nil || unexpected) {
+			ended = t.aside // the check may have broken for what the other goroutine did not return
 		}
 		t.recording = false // what is sent to clean up shows nothing of the clause
-		t.Mu.Unlock()
+		t.mu.Unlock()
 		for {
-			t.Mu.Lock()
+			t.mu.Lock()
 			n := len(t.cleanups)
 			if n == 0 {
-				t.Mu.Unlock()
+				t.mu.Unlock()
 				break
 			}
 			undo := t.cleanups[n-1]
 			t.cleanups = t.cleanups[:n-1]
-			t.Mu.Unlock()
+			t.mu.Unlock()
 			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 			if e := protect(func() { undo(cleanup) }); ended == nil {
 				ended = e

@@ -9,16 +9,18 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
-// AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What was waited for in
-// vain once is not waited for again.
+// AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What did not
+// show once is not waited for again.
 func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool) {
-	if !slices.Contains(t.unseen, what) {
+	if !slices.Contains(t.unshown, what) {
 		if t.Await(ctx, seen) {
 			return
 		}
-		t.unseen = append(t.unseen, what)
+		t.unshown = append(t.unshown, what)
 	}
 	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), "what was before"), "fresh/ttl-expiry")
 }
@@ -35,39 +37,24 @@ func (t *T) Poll(ctx context.Context, done func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := Within(ctx, t.ChangeLimit(), func() bool {
-		unsent := t.unsent.Load()
+		unsent := t.Unsent()
 		if done() {
 			return true
 		}
-		if t.unsent.Load() > unsent {
+		if t.Unsent() > unsent {
 			cancel()
 		}
 		return false
 	})
 	if !seen {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	return seen
 }
 
 // Within asks until done, at most for the time given.
 func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
-	tick := time.NewTicker(min(20*time.Millisecond, max(limit/100, time.Millisecond)))
-	defer tick.Stop()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	for {
-		if done() {
-			return true
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return done()
-		case <-ctx.Done():
-			return false
-		}
-	}
+	return patience.Within(ctx, limit, done)
 }
 
 // ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine.

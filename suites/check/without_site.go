@@ -7,6 +7,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // Invocation is a call that a run without a mock may make.
@@ -71,7 +72,7 @@ func (i Invocation) Args() Args {
 
 // Body is the call as invoke takes it.
 func (i Invocation) Body() []byte {
-	return Encode(map[string]any{"name": i.Tool, "arguments": i.Object()})
+	return client.Encode(map[string]any{"name": i.Tool, "arguments": i.Object()})
 }
 
 // AsAgent is a call of the agent's without arguments.

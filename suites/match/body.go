@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // BeJSON matches a response with a JSON content type and a body that reads strictly as one JSON object.
@@ -171,5 +172,5 @@ func HeaderOf(a *check.Response, header, name string) string {
 }
 
 func BodyOf(a *check.Response, name string) string {
-	return strings.ReplaceAll(check.OneLine(string(a.Body)), name, "NAME")
+	return strings.ReplaceAll(client.OneLine(string(a.Body)), name, "NAME")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
@@ -19,7 +20,7 @@ func KeepEnvelope() OmegaMatcher {
 			return "" // refused before routing
 		}
 		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {
-			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(check.OneLine(string(a.Body)), 120))
+			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(client.OneLine(string(a.Body)), 120))
 		}
 		v, err := a.JSON()
 		if err != nil {

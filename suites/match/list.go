@@ -56,12 +56,13 @@ func (m *ListingMatcher) NegatedFailureMessage(actual any) string {
 
 func (m *ListingMatcher) Finding(actual any, matched bool) check.Finding {
 	l := actual.(check.Listing)
-	l.Last().Blame()
 	expected, got := m.Expected, m.got
 	if matched {
 		expected, got = "not "+expected, "them"
 	}
-	return check.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
+	found := check.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
+	found.Response = l.Last()
+	return found
 }
 
 func SameBody(a, b *check.Response) bool {

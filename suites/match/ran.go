@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // HaveInResult matches a invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
@@ -36,14 +37,14 @@ func Must(v any, err error) any {
 }
 
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
-func HaveForwarded(method string, sent []byte) OmegaMatcher {
+func HaveForwarded(at *site.Upstream, method string, sent []byte) OmegaMatcher {
 	want := Must(exact.Parse(sent))
-	return Conform("the arguments to reach "+method+" as they were sent", func(a *check.Response) string { return ForwardFault(a, method, want) })
+	return Conform("the arguments to reach "+method+" as they were sent", func(a *check.Response) string { return ForwardFault(at, a, method, want) })
 }
 
 // ForwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
-func ForwardFault(a *check.Response, method string, want any) string {
-	calls := a.T.Upstream.Calls(method)
+func ForwardFault(at *site.Upstream, a *check.Response, method string, want any) string {
+	calls := at.Calls(method)
 	if len(calls) == 0 {
 		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
 	}
@@ -63,12 +64,12 @@ func ForwardFault(a *check.Response, method string, want any) string {
 
 // HaveRunNothing matches a response during which, since the last Mark, no method ran on the site. In a black-box run
 // there is nothing to see, and it matches.
-func HaveRunNothing() types.GomegaMatcher {
+func HaveRunNothing(at *site.Upstream) types.GomegaMatcher {
 	return Conform("no method to run on the site", func(a *check.Response) string {
-		if a.T.Upstream == nil {
+		if at == nil {
 			return ""
 		}
-		if runs := a.T.Upstream.Runs(); len(runs) > 0 {
+		if runs := at.Runs(); len(runs) > 0 {
 			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), Abbreviate(MethodsOf(runs)))
 		}
 		return ""
@@ -76,9 +77,9 @@ func HaveRunNothing() types.GomegaMatcher {
 }
 
 // HaveRun matches a response during which, since the last Mark, the method ran exactly so many times.
-func HaveRun(method string, times int) types.GomegaMatcher {
+func HaveRun(at *site.Upstream, method string, times int) types.GomegaMatcher {
 	return Conform(fmt.Sprintf("%s to run %s", method, Times(times)), func(a *check.Response) string {
-		if n := len(a.T.Upstream.Runs(method)); n != times {
+		if n := len(at.Runs(method)); n != times {
 			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), Times(n))
 		}
 		return ""

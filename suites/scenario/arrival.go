@@ -8,6 +8,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // The method that checks of freshness add to the site, and what it takes before and after a change.
@@ -20,7 +21,7 @@ const (
 
 // WithArrival is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
 // without the method that leaves.
-func WithArrival(d *check.Drupal, schema, leaving string) *fixtures.Site {
+func WithArrival(d *site.Drupal, schema, leaving string) *fixtures.Site {
 	site := d.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == Arrival })
 	if schema != "" {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // OddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
@@ -33,7 +33,7 @@ func OtherSpellings(name string) map[string]string {
 		"underscores in place of dots":     strings.ReplaceAll(name, ".", "_"),
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
-		"percent-encoded twice":            check.PercentEncoded(name),
+		"percent-encoded twice":            client.PercentEncoded(name),
 		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
 		"an accent":                        name[:1] + "\u0301" + name[1:],
 		"a blank of no width behind":       name + "\u200b",

@@ -12,6 +12,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 // Cause is what is wrong with a request; the same cause has the same code on every endpoint.
@@ -46,7 +48,7 @@ type refusal struct {
 }
 
 var (
-	AsNobody = http.Header{"Authorization": {"Basic " + check.Basic(check.WrongCredentials.User, check.WrongCredentials.Password)}}
+	AsNobody = http.Header{"Authorization": {"Basic " + client.Basic(patience.WrongCredentials.User, patience.WrongCredentials.Password)}}
 	AsText   = http.Header{"Content-Type": {"text/plain"}}
 	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // stepsDrawn is how many steps a drawn sequence has at most.
@@ -68,7 +69,7 @@ func Agents(ctx context.Context, t *check.T) Actors {
 	}
 	a.Callers = append(a.Callers, check.Agent2)
 	for _, s := range Samples(t, check.Agent, SucceedingKinds...) {
-		a.Runs = append(a.Runs, check.Invocation{Tool: s.Name, Arguments: check.Encode(s.Arguments)})
+		a.Runs = append(a.Runs, check.Invocation{Tool: s.Name, Arguments: client.Encode(s.Arguments)})
 	}
 	switch {
 	case t.Advance != nil:
@@ -141,7 +142,7 @@ func send(ctx context.Context, t *check.T, s Step, a Actors) *check.Response {
 		i := slices.IndexFunc(a.Runs, func(call check.Invocation) bool { return call.Tool == s.Tool })
 		return caller.InvokeBody(ctx, a.Runs[i].Body())
 	case invokingBadly:
-		return caller.InvokeBody(ctx, check.Encode(map[string]any{"name": s.Tool, "arguments": "none"}))
+		return caller.InvokeBody(ctx, client.Encode(map[string]any{"name": s.Tool, "arguments": "none"}))
 	case asking:
 		return caller.Invoke(ctx, NoSuchTool, check.Args{})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	behind "github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // An authentication kind that a bridge may claim is known to site files, the harness, the mock, the recording proxy and the
@@ -59,12 +60,12 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	drupal := httptest.NewServer(mock)
 	defer drupal.Close()
 	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
-		Behind: check.Behind{Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}}
+		Behind: check.Behind{Drupal: &behind.Drupal{Upstream: &behind.Upstream{Recorder: mock}, Mock: mock}}}}
 	credentials, _ := caller.CredentialsOf(check.Agent)
 	header := http.Header{}
 	credentials.Apply(header)
 	if len(header) == 0 {
-		t.Fatalf("the suites do not send %s: add it to Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go", kind)
+		t.Fatalf("the suites do not send %s: add it to credentialsOf in suites/check/client.go and Credentials.Apply in suites/client/identity.go", kind)
 	}
 	send := func(address string) int {
 		t.Helper()

@@ -42,10 +42,13 @@ type rule struct {
 
 func importRules(areas []string) []rule {
 	return []rule{
-		{areas, []string{"suites/check", "suites/match", "suites/input/generate", "suites/scenario", "suites/contract", "internal/exact",
+		{areas, []string{"suites/check", "suites/client", "suites/site", "suites/match", "suites/input/generate", "suites/scenario", "suites/contract", "internal/exact",
 			"suites/input/jsonschema", "suites/input/mcpschema", "internal/authserver", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
 			"mockdrupal/fault", "mockdrupal/journal", "mockdrupal/patch", "mockdrupal/proxy", "mockdrupal/route"},
 			"an area sees a bridge through the harness alone, and shares checks' helpers in match, generate and scenario"},
+		{[]string{"suites/client"}, []string{"internal/exact", "internal/authkind"}, "a client sends once and reads: it knows no patience, no site and no check"},
+		{[]string{"suites/site"}, []string{"suites/client", "fixtures", "mockdrupal/...", "internal/..."}, "the site is what a run sees behind the bridge, whoever sends"},
+		{[]string{"suites/patience"}, []string{"suites/client", "suites/site", "mockdrupal/journal", "internal/..."}, "a request goes from check through patience to client, and never back"},
 		{[]string{"suites/contract"}, nil, "everything may import the contract, because it imports nothing"},
 		{[]string{"internal/exact", "internal/redact", "suites/input/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
 		{[]string{"internal/authserver"}, nil, "the authorization server for tests is useful without the suites"},

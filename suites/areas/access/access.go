@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -146,7 +147,7 @@ func discoveryBroad(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		r := t.As(check.Discoverer).Invoke(ctx, denied, check.Args{})
 		t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
-		t.Expect(r).To(match.HaveRunNothing())
+		t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 	})
 }
 
@@ -159,7 +160,7 @@ func discoveryNotExecution(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		r := t.As(check.Discoverer).Invoke(ctx, denied, check.Args{})
 		t.Expect(r).To(beRefusal())
-		t.Expect(r).To(match.HaveRunNothing())
+		t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 	})
 
 	// access/list-403 tests that a caller that may run and may not discover cannot list.
@@ -179,7 +180,7 @@ func routePermission(ctx context.Context, t *check.T) {
 				t.Drupal.Mark()
 				r := t.As(who).Invoke(ctx, tool.Name, tool.Arguments)
 				t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
-				t.Expect(r).To(match.HaveRunNothing())
+				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
 	}
@@ -204,7 +205,7 @@ func permissionRevoked(ctx context.Context, t *check.T) {
 				t.Drupal.Mark()
 				r := caller.Invoke(ctx, tool.Name, tool.Arguments)
 				t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
-				t.Expect(r).To(match.HaveRunNothing())
+				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
 	}
@@ -282,7 +283,7 @@ func csrf(ctx context.Context, t *check.T) {
 			t.Mark()
 			r := caller.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
 			t.Expect(r).To(match.BeRefusedWith(400, 403, 415))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 }
@@ -336,12 +337,12 @@ var nameRequests = []nameRequest{
 	}},
 	{"invoke without arguments", func(c check.Client) func(context.Context, string) *check.Response {
 		return func(ctx context.Context, name string) *check.Response {
-			return c.InvokeBody(ctx, check.Encode(map[string]any{"name": name}))
+			return c.InvokeBody(ctx, client.Encode(map[string]any{"name": name}))
 		}
 	}},
 	{"invoke as text", func(c check.Client) func(context.Context, string) *check.Response {
 		return func(ctx context.Context, name string) *check.Response {
-			body := string(check.Encode(map[string]any{"name": name, "arguments": check.Args{}}))
+			body := string(client.Encode(map[string]any{"name": name, "arguments": check.Args{}}))
 			return c.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText, Body: strings.NewReader(body), Show: body})
 		}
 	}},

@@ -17,13 +17,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 func badCredentials(ctx context.Context, t *check.T) {
 	victim, creds := victim(t)
-	right := t.As(victim).AtOnce()                   // a bridge that locks the account after a wrong password is to blame
+	right := t.As(victim).WithoutWaiting()           // a bridge that locks the account after a wrong password is to blame
 	anonymousList := t.As(check.Anonymous).List(ctx) // before a list that could be cached for all
 	right.List(ctx).MustSucceed()                    // now a cache keyed by the name alone holds a list
 	for _, a := range authentications(t) {
@@ -160,7 +163,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	}
 
 	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t), Runs: []check.Invocation{
-		{Tool: me.Name, Arguments: check.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
+		{Tool: me.Name, Arguments: client.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
 	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Counterexample {
 		return func(s scenario.Step) *scenario.Counterexample {
 			r := scenario.SendStep(ctx, t, s, who)
@@ -253,7 +256,7 @@ func perCredential(ctx context.Context, t *check.T) {
 			t.Drupal.Mark()
 			r := two.Invoke(ctx, special, check.Args{})
 			t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 }
@@ -298,9 +301,9 @@ type badCredential struct {
 func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credentials) []badCredential {
 	user, password := creds.User, creds.Password
 	if user == "" || t.Drupal == nil {
-		user, password = check.WrongCredentials.User, check.WrongCredentials.Password
+		user, password = patience.WrongCredentials.User, patience.WrongCredentials.Password
 	}
-	whole := check.Basic(user, password)
+	whole := client.Basic(user, password)
 	all := []badCredential{{"a wrong token", check.Credentials{Token: "no-such-token"}}}
 	if creds.User != "" {
 		all = append(all, badCredential{"a wrong password", check.Credentials{User: creds.User, Password: creds.Password + "x"}})
@@ -327,14 +330,14 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 			badCredential{"a session and more", check.Credentials{Cookie: session + "x"}})
 	}
 	for name, header := range check.InOrder(map[string]string{
-		"no password":                "Basic " + check.Basic(user, ""),
-		"no user":                    "Basic " + check.Basic("", password),
-		"an unknown user":            "Basic " + check.Basic(check.WrongCredentials.User, password),
+		"no password":                "Basic " + client.Basic(user, ""),
+		"no user":                    "Basic " + client.Basic("", password),
+		"an unknown user":            "Basic " + client.Basic(patience.WrongCredentials.User, password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
 		"no base64":                  "Basic " + user + ":" + password,
 		"no base64 characters":       "Basic %%%%",
 		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
-		"a NUL after the user":       "Basic " + check.Basic(user+"\x00", password),
+		"a NUL after the user":       "Basic " + client.Basic(user+"\x00", password),
 		"nothing after the scheme":   "Basic ",
 		"the scheme alone":           "Basic",
 		"no scheme":                  whole,
@@ -386,7 +389,7 @@ func revoke(t *check.T, who check.Identity) {
 }
 
 // newTokens creates an account with two tokens: one with all of its permissions, one limited to a few.
-func newTokens(d *check.Drupal, all, few []string) (wide, narrow string) {
+func newTokens(d *site.Drupal, all, few []string) (wide, narrow string) {
 	who := string(d.NewUser(all...))
 	wide, narrow = who+"-wide-token", who+"-narrow-token"
 	d.ChangePeople(func(site *fixtures.Site) {

@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
@@ -119,7 +120,7 @@ func deniedCallsKeepTheCaller(ctx context.Context, t *check.T, denied string, me
 			t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
 			expectCallsOf(t, check.Agent)
 		})
-		scenario.WaitRecovered(ctx, t, check.Invocation{Tool: me.Name, Identity: check.Agent, Arguments: check.Encode(me.Arguments)})
+		scenario.WaitRecovered(ctx, t, check.Invocation{Tool: me.Name, Identity: check.Agent, Arguments: client.Encode(me.Arguments)})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -119,7 +120,7 @@ func (d *door) refuse(ctx context.Context, name, token string) {
 		wrong := d.as(check.Credentials{Token: token})
 		used := d.use(ctx, wrong)
 		d.Expect(used).To(match.HaveStatus(http.StatusUnauthorized), "with a token: %s", name)
-		d.Expect(used).To(match.HaveRunNothing(), "with a token: %s", name)
+		d.Expect(used).To(match.HaveRunNothing(d.Upstream), "with a token: %s", name)
 		opening := &check.Session{Client: wrong.Client, Revision: wrong.Revision}
 		method, params := opening.Opening()
 		d.Expect(opening.Call(ctx, method, params)).To(match.HaveStatus(http.StatusUnauthorized), "with a token: %s", name)
@@ -272,7 +273,7 @@ func everyRequest(ctx context.Context, t *check.T) {
 			d.Mark()
 			response := r.send()
 			d.Expect(response).To(match.HaveStatus(http.StatusUnauthorized), r.name+" without a token")
-			d.Expect(response).To(match.HaveRunNothing(), r.name+" without a token")
+			d.Expect(response).To(match.HaveRunNothing(d.Upstream), r.name+" without a token")
 		})
 	}
 	d.stillServes(ctx)
@@ -290,14 +291,14 @@ func queryToken(ctx context.Context, t *check.T) {
 	if d.method != "" {
 		method, params = "tools/call", map[string]any{"name": d.ToolName(d.method), "arguments": map[string]any{}}
 	}
-	body := check.Encode(without.Message(911, method, params))
+	body := client.Encode(without.Message(911, method, params))
 	for _, name := range []string{"access_token", "token", "bearer_token"} {
 		d.Row(check.Agent, "", "in the query, as "+name, func() {
 			d.Mark()
 			r := without.Client.Send(ctx, check.Request{Method: http.MethodPost, Path: check.MCPPath, Raw: name + "=" + token,
 				Header: without.Headers(method, params), Body: bytes.NewReader(body), Show: string(body)})
 			d.Expect(r).To(match.HaveStatus(http.StatusUnauthorized), "the token in the query alone")
-			d.Expect(r).To(match.HaveRunNothing(), "the token in the query alone")
+			d.Expect(r).To(match.HaveRunNothing(d.Upstream), "the token in the query alone")
 		})
 	}
 	d.stillServes(ctx)

@@ -121,7 +121,7 @@ func (d *door) refuseUnknown(ctx context.Context) {
 		d.Mark()
 		r := d.use(ctx, d.as(check.Credentials{Token: d.unknown()}))
 		d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, 500, 502, 503, 504))
-		d.Expect(r).To(match.HaveRunNothing())
+		d.Expect(r).To(match.HaveRunNothing(d.Upstream))
 	})
 }
 
@@ -172,7 +172,7 @@ func metadataIssuer(ctx context.Context, t *check.T) {
 			d.Mark()
 			r := d.use(ctx, d.as(check.Credentials{Token: token}))
 			d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, 500, 502, 503, 504))
-			d.Expect(r).To(match.HaveRunNothing())
+			d.Expect(r).To(match.HaveRunNothing(d.Upstream))
 		})
 	}
 	d.stillServes(ctx)
@@ -194,7 +194,7 @@ func expiresInUse(ctx context.Context, t *check.T) {
 		d.Mark()
 		r := d.use(ctx, s)
 		d.Expect(r).To(match.HaveStatus(http.StatusUnauthorized))
-		d.Expect(r).To(match.HaveRunNothing())
+		d.Expect(r).To(match.HaveRunNothing(d.Upstream))
 	})
 	d.stillServes(ctx)
 }

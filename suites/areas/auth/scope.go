@@ -50,7 +50,7 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 			d.Mark()
 			r := s.CallTool(ctx, d.ToolName(scoped), check.Args{})
 			d.Expect(r).To(match.HaveStatus(http.StatusForbidden), "with "+name)
-			d.Expect(r).To(match.HaveRun(scoped, 0), "with "+name)
+			d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0), "with "+name)
 		})
 	}
 	for name, scope := range check.InOrder(map[string]any{"in another order": "content:write content:read", "among others": "openid content:read profile content:write"}) {

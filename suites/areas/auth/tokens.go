@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
@@ -95,7 +96,7 @@ func wrongSignature(d *door, as *authserver.Server) []row {
 	header, claims, signature := parts(d.sample())
 	others := decoded(claims)
 	others["sub"] = string(check.Admin)
-	admin := encoded(string(check.Encode(others)))
+	admin := encoded(string(client.Encode(others)))
 	middle := len(signature) / 2
 	altered := signature[:middle] + map[bool]string{true: "A", false: "B"}[signature[middle] != 'A'] + signature[middle+1:]
 	return []row{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -41,7 +42,7 @@ func returnsTool(ctx context.Context, t *check.T) {
 	}
 	known, caller := scenario.KnownTool(ctx, t), scenario.NewCaller(t)
 	t.Row(check.Agent, known, "with every byte percent-encoded", func() {
-		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + check.PercentEncoded(known)})).To(match.BeTool(known))
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + client.PercentEncoded(known)})).To(match.BeTool(known))
 	})
 	t.Row(caller.Who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(match.BeTool(known)) })
 }
@@ -266,5 +267,5 @@ func includeAll(listed check.Tool) OmegaMatcher {
 
 // hasFinding reports whether the running check has a finding about the tool as the caller sees it.
 func hasFinding(t *check.T, who check.Identity, tool string) bool {
-	return t.Findings.Holds(check.Part{Tool: tool, Identity: t.StableIdentity(who)})
+	return t.Found(who, tool)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -49,7 +50,7 @@ func codeStable(ctx context.Context, t *check.T) {
 		t.Row(refused.Who, "", refused.What, func() {
 			t.Expect(refused.Response).To(haveWordAsCode())
 			if codesOfCause[refused.Cause] != nil {
-				t.Expect(refused.Response).To(haveDocumentedCode())
+				t.Expect(refused.Response).To(haveDocumentedCode(t.Contract))
 			}
 		})
 		k := kind{refused.Cause, refused.Status}
@@ -66,7 +67,7 @@ func codeStable(ctx context.Context, t *check.T) {
 
 func statusAgrees(ctx context.Context, t *check.T) {
 	for _, refused := range scenario.SendRefusals(ctx, t) {
-		t.Row(refused.Who, "", refused.What, func() { t.Expect(refused.Response).To(agreeWithStatus()) })
+		t.Row(refused.Who, "", refused.What, func() { t.Expect(refused.Response).To(agreeWithStatus(t.Contract)) })
 	}
 	responses := []*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
 	if t.Drupal != nil {
@@ -76,7 +77,7 @@ func statusAgrees(ctx context.Context, t *check.T) {
 			responses = append(responses, invoked.Response(i))
 		}
 	}
-	t.Each(responses, func(r *check.Response) { t.Expect(r).To(agreeWithStatus()) })
+	t.Each(responses, func(r *check.Response) { t.Expect(r).To(agreeWithStatus(t.Contract)) })
 }
 
 func messageHelps(ctx context.Context, t *check.T) {
@@ -198,9 +199,9 @@ func haveWordAsCode() OmegaMatcher {
 
 // haveDocumentedCode matches a refusal with a code of the documented set. It applies to causes whose code a clause
 // names; the codes of all other causes are the bridge's own.
-func haveDocumentedCode() OmegaMatcher {
+func haveDocumentedCode(all *contract.Contract) OmegaMatcher {
 	return match.Conform("a code of the documented set", func(r *check.Response) string {
-		if r.T.Contract.DocumentedCode(r.Code()) {
+		if all.DocumentedCode(r.Code()) {
 			return ""
 		}
 		return fmt.Sprintf("%q", r.Code())
@@ -219,7 +220,7 @@ func haveCode(code, elsewhere string) OmegaMatcher {
 
 // agreeWithStatus matches a response whose body agrees with its status: an error has a 4xx or 5xx, a result does not,
 // and a documented code has a status of its class.
-func agreeWithStatus() OmegaMatcher {
+func agreeWithStatus(all *contract.Contract) OmegaMatcher {
 	return match.Conform("a body that agrees with the status", func(r *check.Response) string {
 		object := r.Object()
 		if object["error"] != nil && r.Status >= 200 && r.Status < 300 {
@@ -233,7 +234,7 @@ func agreeWithStatus() OmegaMatcher {
 				return fmt.Sprintf("`%s` under %s", name, r.Outcome())
 			}
 		}
-		for status, codes := range check.InOrder(r.T.Contract.Codes) {
+		for status, codes := range check.InOrder(all.Codes) {
 			if slices.Contains(codes, r.Code()) && status/100 != r.Status/100 {
 				return fmt.Sprintf("the code of a %d under %s", status, r.Outcome())
 			}

@@ -129,7 +129,7 @@ func rateLimit(ctx context.Context, t *check.T) {
 	}
 	known := scenario.KnownTool(ctx, t)
 	users := t.Drupal.NewUsers(2, t.Permissions(check.Agent)...)
-	busy, calm := t.As(users[0]).AtOnce(), t.As(users[1]).AtOnce()
+	busy, calm := t.As(users[0]).WithoutWaiting(), t.As(users[1]).WithoutWaiting()
 	calm.Invoke(ctx, known, check.Args{}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mark()
 	header := map[string]string{}

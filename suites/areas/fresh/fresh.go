@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Checks of the area fresh.
@@ -86,7 +87,7 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	}
 	requestDuringTTL(t, func() { look() })
 	t.Poll(ctx, look)
-	listed.PageOf(t.ToolName(removed)).Blame()
+	t.Blame(listed.PageOf(t.ToolName(removed)))
 	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), check.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
 	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), check.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
@@ -282,7 +283,7 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 
 // discoveriesFor returns the discovery requests that a caller may have caused: those with the caller's credentials and
 // those of a service account. Meanwhile a bridge may refresh the lists of other callers in the background.
-func discoveriesFor(d *check.Drupal, who check.Identity) []mockdrupal.Entry {
+func discoveriesFor(d *site.Drupal, who check.Identity) []mockdrupal.Entry {
 	return slices.DeleteFunc(d.Discoveries(), func(e mockdrupal.Entry) bool {
 		return e.User != string(who) && e.User != string(check.Service)
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 func respondsAsConfigured(ctx context.Context, t *check.T) {
@@ -83,7 +84,7 @@ func runsAllowedOnce(ctx context.Context, t *check.T) {
 			t.Row(call.Identity, call.Tool, "the site sends "+f.Name, func() {
 				defer t.Upstream.Arm(f.Fault)()
 				t.Upstream.Mark()
-				t.Expect(t.Call(ctx, call)).To(callOnce())
+				t.Expect(t.Call(ctx, call)).To(callOnce(t.Upstream))
 			})
 			scenario.WaitRecovered(ctx, t, call)
 		}
@@ -91,9 +92,9 @@ func runsAllowedOnce(ctx context.Context, t *check.T) {
 }
 
 // callOnce matches a response if one method call reached the site since the last Mark.
-func callOnce() OmegaMatcher {
+func callOnce(at *site.Upstream) OmegaMatcher {
 	return match.Conform("one method call to reach the site", func(r *check.Response) string {
-		if calls := r.T.Upstream.Calls(); len(calls) != 1 {
+		if calls := at.Calls(); len(calls) != 1 {
 			return fmt.Sprintf("%s, and %d calls", r.Outcome(), len(calls))
 		}
 		return ""

@@ -33,7 +33,7 @@ func hidden404(ctx context.Context, t *check.T) {
 			t.Drupal.Mark()
 			r := t.As(check.Agent).Invoke(ctx, hidden, check.Args{})
 			t.Expect(r).To(match.BeUnknown(scenario.InvokeWith(t.As(check.Agent), check.Args{}), ctx, hidden))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 }
@@ -46,7 +46,7 @@ func denied(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		r := t.As(check.Discoverer).Invoke(ctx, denied, check.Args{})
 		t.Expect(r).To(match.BeRefusedWith(403, 404))
-		t.Expect(r).To(match.HaveRunNothing())
+		t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 	})
 
 	for row, stale := range check.InOrder(map[string]bool{
@@ -65,7 +65,7 @@ func denied(ctx context.Context, t *check.T) {
 			t.Drupal.Mark()
 			r := t.As(who).Invoke(ctx, denied, check.Args{})
 			t.Expect(r).To(match.BeRefusedWith(403, 404))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 }

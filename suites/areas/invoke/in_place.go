@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -33,7 +34,7 @@ func respondWith(t *check.T, e fixtures.RPCError) (disarm func()) {
 	if e.Data != nil {
 		object["data"] = json.RawMessage(e.Data)
 	}
-	return t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Failure, Body: string(check.Encode(object))})
+	return t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Failure, Body: string(client.Encode(object))})
 }
 
 // returnWith makes the recording proxy respond to calls with a result until disarm is called.
@@ -143,7 +144,7 @@ func allowedArgumentsForwarded(ctx context.Context, t *check.T) {
 				defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Echo})()
 				t.Upstream.Mark()
 				r := t.As(call.Identity).Invoke(ctx, call.Tool, arguments)
-				t.Expect(r).To(match.HaveForwarded(method, check.Encode(arguments)))
+				t.Expect(r).To(match.HaveForwarded(t.Upstream, method, client.Encode(arguments)))
 			})
 		}
 		send("as configured", call.Args())
@@ -188,7 +189,7 @@ func allowedHidden404(ctx context.Context, t *check.T) {
 			t.Mark()
 			r := t.Call(ctx, call)
 			t.Expect(r).To(match.BeUnknown(scenario.InvokeWith(t.As(call.Identity), check.Args{}), ctx, call.Tool))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 	if tested == 0 {
@@ -203,6 +204,6 @@ func allowedDenied(ctx context.Context, t *check.T) {
 		t.Mark()
 		r := t.As(check.Discoverer).InvokeBody(ctx, call.Body())
 		t.Expect(r).To(match.BeRefusedWith(403, 404))
-		t.Expect(r).To(match.HaveRunNothing())
+		t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 	})
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Checks of the area invoke.
@@ -120,7 +122,7 @@ func returnsResult(ctx context.Context, t *check.T) {
 
 // eachSpelling sends a call that succeeds in other bytes that mean the same.
 func eachSpelling(ctx context.Context, t *check.T, tool scenario.Sample) {
-	name, arguments := string(check.Encode(tool.Name)), string(check.Encode(tool.Arguments))
+	name, arguments := string(client.Encode(tool.Name)), string(client.Encode(tool.Arguments))
 	usual := `{"name":` + name + `,"arguments":` + arguments + `}`
 	for _, s := range []struct{ what, contentType, body string }{
 		{"the name first", "application/json", usual},
@@ -157,7 +159,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	exactly := t.Table(len(rows), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, rows[i].Name, rows[i].sent) })
 	for i, r := range rows {
 		t.Row(check.Agent, r.Name, r.what, func() {
-			t.Expect(exactly.Response(i)).To(match.HaveForwarded(r.ID, check.Encode(r.sent)))
+			t.Expect(exactly.Response(i)).To(match.HaveForwarded(t.Upstream, r.ID, client.Encode(r.sent)))
 		})
 	}
 	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {
@@ -167,7 +169,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	left := scenario.InvokeEach(ctx, t, check.Agent, withDefault)
 	for i, tool := range withDefault {
 		t.For(check.Agent, tool.Name, func() {
-			t.Expect(left.Response(i)).To(match.HaveForwarded(tool.ID, check.Encode(tool.Arguments)), "a parameter with a default left out")
+			t.Expect(left.Response(i)).To(match.HaveForwarded(t.Upstream, tool.ID, client.Encode(tool.Arguments)), "a parameter with a default left out")
 		})
 	}
 	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
@@ -176,7 +178,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 				t.Drupal.Mark()
 				r := t.As(check.Agent).Invoke(ctx, tool.Name, check.Args{})
 				if r.Succeeded() { // invoke/empty-arguments tests that
-					t.Expect(r).To(match.HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+					t.Expect(r).To(match.HaveForwarded(t.Upstream, tool.ID, []byte("{}")), "no arguments")
 				}
 			})
 			break
@@ -191,14 +193,14 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	}
 	empties := scenario.InvokeCases(ctx, t, emptied)
 	for i, c := range emptied {
-		t.For(check.Agent, c.Name, func() { t.Expect(empties.Response(i)).To(haveForwardedTo(c.ID), c.What) })
+		t.For(check.Agent, c.Name, func() { t.Expect(empties.Response(i)).To(haveForwardedTo(t.Upstream, c.ID), c.What) })
 	}
 	cases := scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) })
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {
-			r, note := smallest(t, c.Case, c.Fits, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), haveForwardedTo(c.ID))
-			t.Expect(r).To(haveForwardedTo(c.ID), note)
+			r, note := smallest(t, c.Case, c.Fits, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), haveForwardedTo(t.Upstream, c.ID))
+			t.Expect(r).To(haveForwardedTo(t.Upstream, c.ID), note)
 		})
 	}
 }
@@ -376,18 +378,18 @@ func fits(schema, value fixtures.Raw) bool {
 }
 
 // haveForwardedTo matches an invoke whose arguments, read from the request, reached the method unchanged.
-func haveForwardedTo(method string) OmegaMatcher {
+func haveForwardedTo(at *site.Upstream, method string) OmegaMatcher {
 	return match.Conform("the arguments to reach "+method+" as they were sent", func(r *check.Response) string {
 		_, sent := r.Invoked()
-		return match.ForwardFault(r, method, match.Must(exact.Parse(sent)))
+		return match.ForwardFault(at, r, method, match.Must(exact.Parse(sent)))
 	})
 }
 
 // haveReachedOnce matches a response if exactly one call of the method reached the site since the last Mark, whether it
 // succeeded there or not.
-func haveReachedOnce(method string) types.GomegaMatcher {
+func haveReachedOnce(at *site.Upstream, method string) types.GomegaMatcher {
 	return match.Conform("one call of "+method+" to reach the site", func(r *check.Response) string {
-		if n := len(r.T.Upstream.Calls(method)); n != 1 {
+		if n := len(at.Calls(method)); n != 1 {
 			return fmt.Sprintf("%s, and %s reached it %s", r.Outcome(), method, match.Times(n))
 		}
 		return ""

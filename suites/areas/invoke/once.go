@@ -22,14 +22,14 @@ func runsOnce(ctx context.Context, t *check.T) {
 	tools := scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw)
 	responses := scenario.InvokeEach(ctx, t, check.Agent, tools)
 	for i, s := range tools {
-		t.For(check.Agent, s.Name, func() { t.Expect(responses.Response(i)).To(match.HaveRun(s.ID, 1)) })
+		t.For(check.Agent, s.Name, func() { t.Expect(responses.Response(i)).To(match.HaveRun(t.Upstream, s.ID, 1)) })
 	}
 	invokeDuring := func(tool scenario.Sample, f scenario.SiteFailure) {
 		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true
 		t.Row(check.Agent, tool.Name, "the site sends "+f.Name, func() {
 			defer t.Drupal.Arm(f.Fault)()
 			t.Drupal.Mark()
-			t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(haveReachedOnce(tool.ID))
+			t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(haveReachedOnce(t.Upstream, tool.ID))
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
@@ -53,7 +53,7 @@ func notCached(ctx context.Context, t *check.T) {
 			t.Drupal.Mark()
 			first := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 			second := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-			t.Expect(second).To(match.HaveRun(tool.ID, 2), "two equal invokes")
+			t.Expect(second).To(match.HaveRun(t.Upstream, tool.ID, 2), "two equal invokes")
 			if t.Alone() {
 				return // MCP asks nothing of the headers
 			}
@@ -66,7 +66,7 @@ func notCached(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
 		again := t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
-		t.Expect(again).To(match.HaveRun(failing.ID, 2), "two equal invokes that fail")
+		t.Expect(again).To(match.HaveRun(t.Upstream, failing.ID, 2), "two equal invokes that fail")
 	})
 }
 

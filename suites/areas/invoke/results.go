@@ -7,9 +7,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // resultTool is a tool whose method returns a value that the check sets, whether it fits the listed outputSchema or not.
@@ -68,18 +70,18 @@ func restoreBehaviours(t *check.T) {
 }
 
 // setValues sets the results of methods by their id. What the site shows of the methods does not change.
-func setValues(d *check.Drupal, values map[string]any) {
+func setValues(d *site.Drupal, values map[string]any) {
 	changeBehaviours(d, func(site *fixtures.Site) {
 		for i := range site.Methods {
 			if v, ok := values[site.Methods[i].ID]; ok {
-				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: check.Encode(v)}
+				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: client.Encode(v)}
 			}
 		}
 	})
 }
 
 // setBehaviour sets what a method does.
-func setBehaviour(d *check.Drupal, id string, b fixtures.Behaviour) {
+func setBehaviour(d *site.Drupal, id string, b fixtures.Behaviour) {
 	changeBehaviours(d, func(site *fixtures.Site) {
 		for i := range site.Methods {
 			if site.Methods[i].ID == id {
@@ -90,7 +92,7 @@ func setBehaviour(d *check.Drupal, id string, b fixtures.Behaviour) {
 }
 
 // changeBehaviours changes the behaviours of the site's methods; alter must replace a behaviour as a whole.
-func changeBehaviours(d *check.Drupal, alter func(*fixtures.Site)) {
+func changeBehaviours(d *site.Drupal, alter func(*fixtures.Site)) {
 	site := *d.Site()
 	site.Methods = slices.Clone(site.Methods)
 	alter(&site)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -45,8 +46,8 @@ func cursorOpaqueRoundtrip(ctx context.Context, t *check.T) {
 		{how: "percent-encoded", query: url.QueryEscape(cursor)},
 		{how: "a second time", query: url.QueryEscape(cursor)},
 		{how: "byte for byte", query: cursor},
-		{how: "with every byte percent-encoded", query: check.PercentEncoded(cursor)},
-		{how: "with every byte percent-encoded, in lower case", query: strings.ToLower(check.PercentEncoded(cursor))},
+		{how: "with every byte percent-encoded", query: client.PercentEncoded(cursor)},
+		{how: "with every byte percent-encoded, in lower case", query: strings.ToLower(client.PercentEncoded(cursor))},
 		{how: "on a fresh connection", query: url.QueryEscape(cursor), fresh: true},
 	} {
 		if value, err := url.QueryUnescape(sent.query); err != nil || value != cursor {

@@ -10,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -22,7 +23,7 @@ func allowedConcurrentExact(ctx context.Context, t *check.T) {
 	for _, call := range scenario.Allowed(t) {
 		shown, _ := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
 		parameter := textParameter(call, shown)
-		if parameter == "" || !slices.Contains(toolsOf(scenario.AllowedReturning(ctx, t, string(check.Encode(with(call, parameter, "equal"))))), call.Tool) {
+		if parameter == "" || !slices.Contains(toolsOf(scenario.AllowedReturning(ctx, t, string(client.Encode(with(call, parameter, "equal"))))), call.Tool) {
 			continue
 		}
 		method := scenario.MustReach(ctx, t, call)[0].Method
@@ -56,7 +57,7 @@ func textParameter(call check.Invocation, shown check.Tool) string {
 	for name := range check.InOrder(properties) {
 		takes := true
 		for _, text := range []string{"caller 63, call 15", "equal"} {
-			takes = takes && schema.Fault(match.Must(exact.Parse(check.Encode(with(call, name, text))))) == ""
+			takes = takes && schema.Fault(match.Must(exact.Parse(client.Encode(with(call, name, text))))) == ""
 		}
 		if takes {
 			return name

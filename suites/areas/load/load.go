@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -82,23 +83,23 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		}
 	})
 	if len(failures) == 1 && failures[timeouts] != nil {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	for kind, all := range check.InOrder(failures) {
 		t.Row(all[0].Who, e.tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
-			all[0].Blame()
-			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+string(check.Encode(e.arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
+			t.Blame(all[0].Response)
+			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+string(client.Encode(e.arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
 		})
 	}
 	ran := map[string]int{}
 	for _, call := range e.reached(e.method) {
 		if params, err := exact.Parse(call.Params); err == nil {
-			ran[string(check.Encode(params))]++
+			ran[string(client.Encode(params))]++
 		}
 	}
 	for text, taken := range check.InOrder(accepted) {
 		if taken && !failed[text] { // else it is reported above
-			n := ran[string(check.Encode(e.arguments(text)))]
+			n := ran[string(client.Encode(e.arguments(text)))]
 			t.Row(clients[0].Who, e.tool, "runs", func() {
 				t.Expect(n).To(Equal(1), check.Mismatch(fmt.Sprintf("invoke %s with %q", e.tool, text), "it to run once", fmt.Sprintf("%d runs", n)))
 			})
@@ -148,9 +149,9 @@ func kindOf(r *check.Response, sent check.Args) string {
 	result, has := r.Member("result")
 	_, busy := r.Busy()
 	switch {
-	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(match.Must(exact.Parse(check.Encode(sent))), result) == "":
+	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(match.Must(exact.Parse(client.Encode(sent))), result) == "":
 		return ""
-	case r.Err == check.ErrTimeout, r.Status == http.StatusGatewayTimeout:
+	case r.Err == client.ErrTimeout, r.Status == http.StatusGatewayTimeout:
 		return timeouts
 	case busy, r.Status == http.StatusServiceUnavailable:
 		return refusals
@@ -163,7 +164,7 @@ func kindOf(r *check.Response, sent check.Args) string {
 func slowMethodIsolated(ctx context.Context, t *check.T) {
 	mustBear(t, waiting)
 	method := scenario.EchoTool(t)
-	testIsolated(ctx, t, check.AsAgent(scenario.KnownTool(ctx, t)), check.Invocation{Tool: t.ToolName(method.ID), Identity: check.Agent, Arguments: check.Encode(method.Arguments("slow"))},
+	testIsolated(ctx, t, check.AsAgent(scenario.KnownTool(ctx, t)), check.Invocation{Tool: t.ToolName(method.ID), Identity: check.Agent, Arguments: client.Encode(method.Arguments("slow"))},
 		mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID})
 }
 
@@ -189,7 +190,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	}()
 	together := check.Within(ctx, hold/2, func() bool { return len(t.Upstream.Journal()) >= waiting/2 })
 	if !together {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	t.Expect(together).To(BeTrue(), check.Mismatch("32 calls of a slow method", "them at the site together", "them one after another"))
 	responses := []*check.Response{t.As(check.Agent).List(ctx), t.Call(ctx, fast)}
@@ -197,7 +198,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	disarm()
 	<-ended
 	if took >= hold || slices.ContainsFunc(responses, func(r *check.Response) bool { return r.Status >= http.StatusInternalServerError }) {
-		t.ExcuseLag() // the slow calls may have met the bridge's time-out, and the site now counts as down
+		t.ExemptIfLate() // the slow calls may have met the bridge's time-out, and the site now counts as down
 	}
 	t.Each(responses, func(r *check.Response) {
 		t.Expect(r).To(match.HaveStatus(http.StatusOK), "while calls wait on a slow method")
@@ -216,7 +217,7 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 	few := fastest(50, 0, list(100))
 	many := fastest(500, 3*few, list(10_000))
 	if many > 3*few {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	t.Expect(many).To(BeNumerically("<=", 3*few), check.Mismatch("a page of 10,000 tools", fmt.Sprintf("at most three times the cost of 100 (%v)", few.Round(time.Microsecond)), fmt.Sprintf("%v", many.Round(time.Microsecond))))
 }
@@ -231,7 +232,7 @@ func discoveryBudget(ctx context.Context, t *check.T) {
 	t.As(who).List(ctx).MustSucceed()
 	warm := fastest(500, discovery/10, func() *check.Response { return t.As(who).List(ctx) })
 	if warm > discovery/10 {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	t.Expect(warm).To(BeNumerically("<=", discovery/10), check.Mismatch("list on a warm cache", fmt.Sprintf("at most a tenth of the site's discovery time (%v)", discovery), fmt.Sprintf("%v", warm.Round(time.Microsecond))))
 }
@@ -243,7 +244,7 @@ func coldList(ctx context.Context, t *check.T) {
 	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: slow})
 	first := t.As(who).List(ctx)
 	if first.Status != http.StatusOK || first.Took > requests*slow {
-		t.ExcuseLag()
+		t.ExemptIfLate()
 	}
 	what := fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow)
 	t.Expect(first.Status).To(Equal(http.StatusOK), check.Mismatch(what, "200", first.Outcome()))

@@ -10,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
@@ -47,7 +48,7 @@ var added = []fixtures.Method{delicate, plainLines}
 
 // Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
 // until the bridge shows them. The caller removes them by undo.
-func Prepare(site check.Controlled) (undo func()) {
+func Prepare(site site.Controlled) (undo func()) {
 	before := site.Site().Methods
 	site.SetSite(withMethods(site.Site(), slices.Concat(added, before)))
 	return func() { site.SetSite(withMethods(site.Site(), before)) }

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -36,7 +37,7 @@ func stateless2026(ctx context.Context, t *check.T) {
 	first := s.ListTools(ctx, "")
 	t.Expect(first).To(HaveTools())
 	scopes, hint := []any{"private"}, "resultType complete, cacheScope private and a ttlMs of 0 or more"
-	all := s.ListAllTools(ctx)
+	all := check.ListAllTools(ctx, s)
 	if sameForEveryone(ctx, t, all.Names()) {
 		scopes, hint = []any{"private", "public"}, "resultType complete, cacheScope private or public, and a ttlMs of 0 or more"
 	}
@@ -59,7 +60,7 @@ func stateless2026(ctx context.Context, t *check.T) {
 		})
 	}
 	for what, meta := range check.InOrder(map[string]map[string]any{
-		"no _meta": nil, "a _meta without the version": {check.MetaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {check.MetaVersion: string(check.MCP2026July)},
+		"no _meta": nil, "a _meta without the version": {client.MetaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {client.MetaVersion: string(check.MCP2026July)},
 	}) {
 		params := map[string]any{}
 		if meta != nil {
@@ -135,7 +136,7 @@ func namedByHeader(ctx context.Context, t *check.T, s *check.Session) {
 			r := s.Send(ctx, s.Message(4, "tools/call", params), h)
 			t.Expect(r).To(match.BeRefusedWith(400))
 			t.Expect(r).To(match.BeProtocolError("-32020"))
-			t.Expect(r).To(match.HaveRunNothing())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 		})
 	}
 }
@@ -177,7 +178,7 @@ func sameForEveryone(ctx context.Context, t *check.T, names []string) bool {
 		return false
 	}
 	for _, who := range t.Callers(check.Outsider, check.Discoverer, check.Agent2, check.NoRPC, check.Blocked, check.Anonymous) {
-		l := t.As(who).MCP(ctx, check.MCP2026July).ListAllTools(ctx)
+		l := check.ListAllTools(ctx, t.As(who).MCP(ctx, check.MCP2026July))
 		if !slices.Equal(l.Names(), names) {
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
@@ -55,9 +56,9 @@ func find(l check.MCPListing, name string) (check.Tool, bool) {
 
 // MustListTools is ListAllTools for a check that tests something else: without a list that check is not testable.
 func MustListTools(ctx context.Context, s *check.Session) check.MCPListing {
-	l := s.ListAllTools(ctx)
+	l := check.ListAllTools(ctx, s)
 	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
-		l = s.ListAllTools(ctx) // the list changed between two pages
+		l = check.ListAllTools(ctx, s) // the list changed between two pages
 	}
 	if !l.Fault.IsZero() {
 		check.BlockedBy(l.Fault.About("tools/list, which the check needs, failed"), "mcp/tools-list")
@@ -91,7 +92,7 @@ func toolResultOf(a *check.Response) toolResult {
 
 // value is the method's result: structuredContent, unwrapped where it wraps a result that is no object, or else the JSON
 // of the first text.
-func (r toolResult) value() any { return check.ValueOf(r.whole) }
+func (r toolResult) value() any { return client.ValueOf(r.whole) }
 
 // BeToolError matches a result of tools/call with isError true whose text holds all the words.
 func BeToolError(words ...string) types.GomegaMatcher {

@@ -102,7 +102,7 @@ func unknownTool(ctx context.Context, t *check.T) {
 					t.Drupal.Mark()
 					r := s.CallTool(ctx, name, check.Args{})
 					t.Expect(r).To(match.BeProtocolError("-32602"), what)
-					t.Expect(r).To(match.HaveRun(name, 0), what)
+					t.Expect(r).To(match.HaveRun(t.Upstream, name, 0), what)
 				})
 			}
 			if loud := strings.ToUpper(known); !slices.Contains(t.Visible(check.Agent), loud) {
@@ -256,7 +256,7 @@ func opensWell(ctx context.Context, t *check.T, revision check.Revision) {
 // listsByMCP tests all pages of tools/list against what the caller must see.
 func listsByMCP(ctx context.Context, t *check.T, revision check.Revision, who check.Identity) {
 	s := MustMCP(ctx, t.As(who), revision)
-	l := s.ListAllTools(ctx)
+	l := check.ListAllTools(ctx, s)
 	t.Expect(l.Fault).To(check.BeNone(), "tools/list in %s as %s", revision, who)
 	t.Expect(s.Call(ctx, "tools/list", nil)).To(HaveTools(), "tools/list without params in %s as %s", revision, who)
 	for name, value := range check.InOrder(map[string]string{"Content-Type": "application/json; charset=utf-8", "Accept": "text/event-stream, application/json"}) {
@@ -280,10 +280,10 @@ func listsByMCP(ctx context.Context, t *check.T, revision check.Revision, who ch
 	switch {
 	case t.Claims("tools"):
 		own := t.As(who).MustListAll(ctx).Names()
-		last.Blame()
+		t.Blame(last)
 		t.Expect(l.Names()).To(ConsistOf(own), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", check.ListPath), match.OtherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.Names())))))
 	case t.Drupal != nil:
-		last.Blame()
+		t.Blame(last)
 		t.Expect(shownFault(t, who, l.Names())).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
 	}
 	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.Abbreviate(match.Repeated(l.Names())))))
@@ -337,7 +337,7 @@ func deniedSince(ctx context.Context, t *check.T, revision check.Revision, tool 
 			}
 			return ""
 		}), "a tool whose permission has just been revoked")
-		t.Expect(r).To(match.HaveRun(tool, 0), "a tool whose permission has just been revoked")
+		t.Expect(r).To(match.HaveRun(t.Upstream, tool, 0), "a tool whose permission has just been revoked")
 	})
 }
 
@@ -363,7 +363,7 @@ func notShown(ctx context.Context, t *check.T, revision check.Revision, who chec
 	if s.Opened.RPCResult() == nil {
 		return
 	}
-	shown := s.ListAllTools(ctx).Names()
+	shown := check.ListAllTools(ctx, s).Names()
 	switch {
 	case t.Claims("tools"):
 		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, who is refused by %s", revision, who, check.ListPath), "no tool", match.Abbreviate(shown)))

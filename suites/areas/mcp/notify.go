@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -56,7 +57,9 @@ func notify(ctx context.Context, t *check.T) {
 			}
 		}
 		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
-		t.Expect(t.Await(ctx, func() bool { return slices.Contains(l.session.ListAllTools(ctx).Names(), t.ToolName(scenario.Arrival)) })).
+		t.Expect(t.Await(ctx, func() bool {
+			return slices.Contains(check.ListAllTools(ctx, l.session).Names(), t.ToolName(scenario.Arrival))
+		})).
 			To(BeTrue(), check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 	}
 	notifiesOfSchemas(ctx, t, streams)
@@ -151,36 +154,18 @@ const subscriptionID = 4711
 // openStream opens the stream on which the revision sends notifications, which ends with ctx: by GET, or by
 // subscriptions/listen with the notifications wanted. Where an origin is given, the request is that of a web page of it.
 func openStream(ctx context.Context, s *check.Session, wanted map[string]any, origin ...string) (*http.Response, error) {
-	method, h, message := http.MethodGet, s.Headers("", nil), []byte(nil)
-	h.Set("Accept", "text/event-stream")
+	r := check.Request{Path: check.MCPPath, Header: s.Headers("", nil)}
 	if s.Revision.Stateless() {
 		params := map[string]any{"notifications": wanted}
-		method, h, message = http.MethodPost, s.Headers("subscriptions/listen", params), check.Encode(s.Message(subscriptionID, "subscriptions/listen", params))
-		h.Set("Content-Type", "application/json")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, s.Client.T.URL+check.MCPPath, bytes.NewReader(message))
-	if err != nil {
-		return nil, err
-	}
-	s.Client.Creds.Apply(req.Header)
-	for name, values := range h {
-		req.Header[name] = values
+		message := client.Encode(s.Message(subscriptionID, "subscriptions/listen", params))
+		r.Method, r.Header, r.Body, r.Show = http.MethodPost, s.Headers("subscriptions/listen", params), bytes.NewReader(message), string(message)
+	} else {
+		r.Header.Set("Accept", "text/event-stream")
 	}
 	for _, page := range origin {
-		req.Header.Set("Origin", page)
+		r.Header.Set("Origin", page)
 	}
-	asked := s.Client.ResponseTo(&check.Request{Method: method, Path: check.MCPPath, Show: string(message)})
-	ctx, giveUp := context.WithCancelCause(ctx)
-	var stream *http.Response
-	asked = s.Client.Patiently(asked, func(limit time.Duration, _ int64) {
-		late := time.AfterFunc(limit, func() { giveUp(check.ErrTimeout) })
-		defer late.Stop()
-		var err error
-		if stream, err = s.Client.T.Transport.RoundTrip(req.WithContext(ctx)); err != nil {
-			asked.Err = check.NoResponse(ctx, err)
-		}
-	})
-	return stream, asked.Err
+	return s.Client.OpenStream(ctx, r)
 }
 
 // listen opens the stream of notifications, waits until it is open, and lists the tools once more. The stream ends with
@@ -234,7 +219,7 @@ func (l *listener) messages() []map[string]any {
 			}
 		default:
 		}
-		return check.Events(l.all)
+		return client.Events(l.all)
 	}
 }
 

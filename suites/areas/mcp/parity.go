@@ -115,7 +115,7 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 	t.Drupal.Mark()
 	t.For(check.Agent, tool.Name, func() {
 		t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, arguments)).
-			To(match.HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+			To(match.HaveForwarded(t.Upstream, tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
 	})
 }
 

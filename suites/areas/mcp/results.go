@@ -33,7 +33,7 @@ func undeclaredArgument(ctx context.Context, t *check.T) {
 				t.Drupal.Mark()
 				r := s.CallTool(ctx, call.Tool, call.Extra)
 				t.Expect(r).To(beInvalid())
-				t.Expect(r).To(match.HaveRunNothing())
+				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
 	}
@@ -143,8 +143,8 @@ func traceContext(ctx context.Context, t *check.T) {
 	t.Drupal.Mark()
 	r := s.Send(ctx, message, headers)
 	t.Expect(r).To(BeToolResult(), "with a trace")
-	t.Expect(r).To(match.Conform("a call of the site with the header traceparent of the same trace", func(a *check.Response) string {
-		for _, entry := range a.T.Upstream.Journal() {
+	t.Expect(r).To(match.Conform("a call of the site with the header traceparent of the same trace", func(*check.Response) string {
+		for _, entry := range t.Upstream.Journal() {
 			if len(entry.Calls) == 0 {
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -70,7 +71,7 @@ func (p *pipe) callsWell(ctx context.Context, t *check.T) {
 	text := strings.Repeat("é", long/2)
 	echoed := p.call(ctx, "tools/call", map[string]any{"name": t.ToolName(echo.ID), "arguments": echo.Arguments(text)})
 	result, _ := echoed["result"].(map[string]any)
-	t.Expect(strings.Contains(string(check.Encode(result)), text)).To(BeTrue(), check.Mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "the same text in the result", exact.Short(echoed)))
+	t.Expect(strings.Contains(string(client.Encode(result)), text)).To(BeTrue(), check.Mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "the same text in the result", exact.Short(echoed)))
 }
 
 // codeOf is the code of a response's error; "" without one.
@@ -104,7 +105,7 @@ func dialStdio(ctx context.Context, t *check.T, revision check.Revision) *pipe {
 	go func() {
 		defer close(p.lines)
 		scan := bufio.NewScanner(conn)
-		scan.Buffer(nil, check.MaxResponse)
+		scan.Buffer(nil, client.MaxResponse)
 		for scan.Scan() {
 			p.lines <- scan.Text()
 		}
@@ -120,7 +121,7 @@ func (p *pipe) open(ctx context.Context) bool {
 		versions, _ := p.opened["supportedVersions"].([]any)
 		return holds(versions, string(revision))
 	}
-	opened := p.call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": check.ClientInfo})
+	opened := p.call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": client.Info})
 	p.opened, _ = opened["result"].(map[string]any)
 	if p.opened["protocolVersion"] != string(revision) {
 		return false
@@ -154,7 +155,7 @@ func (p *pipe) listAll(ctx context.Context) []string {
 }
 
 func (p *pipe) send(message map[string]any) {
-	_, err := p.to.Write(append(check.Encode(message), '\n'))
+	_, err := p.to.Write(append(client.Encode(message), '\n'))
 	p.t.Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
 }
 
@@ -178,7 +179,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			if message["method"] != nil {
 				continue // a notification
 			}
-			if check.SameID(id, message["id"]) {
+			if client.SameID(id, message["id"]) {
 				return message
 			}
 			p.strange = append(p.strange, "a response without a request: "+exact.Cut(line, 120))

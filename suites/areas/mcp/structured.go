@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -29,7 +30,7 @@ func GiveStructured(m *fixtures.Method, tool check.Tool, revision check.Revision
 		if _, object := r.structured.(map[string]any); !object && !revision.Stateless() {
 			return "structuredContent that is no object: " + exact.Short(r.structured)
 		}
-		if !exact.Equal(want, r.structured) && !exact.Equal(want, check.Unwrapped(r.structured)) {
+		if !exact.Equal(want, r.structured) && !exact.Equal(want, client.Unwrapped(r.structured)) {
 			return "structuredContent " + exact.Short(r.structured)
 		}
 		schema, err := jsonschema.Compile(tool["outputSchema"], jsonschema.Draft2020_12)

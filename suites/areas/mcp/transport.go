@@ -47,7 +47,7 @@ func origin(ctx context.Context, t *check.T) {
 				t.Mark()
 				r := s.Send(ctx, s.Message(78, method, params), h)
 				t.Expect(r).To(match.BeRefusedWith(refused...))
-				t.Expect(r).To(match.HaveRunNothing())
+				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
 		for _, origin := range foreignOrigins(t) {
@@ -85,7 +85,7 @@ func session(ctx context.Context, t *check.T) {
 				t.Expect(s.Call(ctx, "ping", nil)).To(match.BeRefusedWith(404))
 				r := s.Call(ctx, "tools/call", call)
 				t.Expect(r).To(match.BeRefusedWith(404))
-				t.Expect(r).To(match.HaveRunNothing())
+				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
 		closed(stranger, "an unknown session")
@@ -169,7 +169,7 @@ func sendNotification(ctx context.Context, s *check.Session, method string) *che
 func notLent(ctx context.Context, t *check.T, s *check.Session, who check.Identity) {
 	var own []string
 	if opened := t.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {
-		own = opened.ListAllTools(ctx).Names()
+		own = check.ListAllTools(ctx, opened).Names()
 	}
 	borrowed := &check.Session{Client: t.As(who), Revision: s.Revision, ID: s.ID}
 	t.Expect(borrowed.ListTools(ctx, "")).To(match.Conform("a refusal, or the sender's own tools", func(a *check.Response) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -46,7 +48,7 @@ func respondsInRPC(ctx context.Context, t *check.T) {
 	for how, r := range check.InOrder(map[string]*check.Response{"by POST": PostAt(ctx, t.As(check.Agent), echo.ID, call), "by GET ?query=": AskAt(ctx, t.As(check.Agent), echo.ID, call)}) {
 		t.Row(check.Agent, echo.ID, how, func() {
 			t.Expect(r).To(BeRPCResult(1))
-			t.Expect(r).To(match.GiveResult(string(check.Encode(params))))
+			t.Expect(r).To(match.GiveResult(string(client.Encode(params))))
 		})
 	}
 }
@@ -65,7 +67,7 @@ func nameBinds(ctx context.Context, t *check.T) {
 				t.Drupal.Mark()
 				r := ask()
 				t.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
-				t.Expect(r).To(match.HaveRun(method, 0), "the method "+method+" at the tool "+known)
+				t.Expect(r).To(match.HaveRun(t.Upstream, method, 0), "the method "+method+" at the tool "+known)
 			})
 		}
 	}
@@ -73,12 +75,12 @@ func nameBinds(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		r := PostAt(ctx, t.As(check.Agent), known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
 		t.Expect(r).To(beRPCRefused())
-		t.Expect(r).To(match.HaveRun(known, 0))
+		t.Expect(r).To(match.HaveRun(t.Upstream, known, 0))
 	})
 	t.Drupal.Mark()
 	batch := fmt.Sprintf("[%s,%s]", rpcBody(known, check.Args{}, 1), rpcBody(other, check.Args{}, 2))
 	sent := t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
-	t.Row(check.Agent, other, "a batch", func() { t.Expect(sent).To(match.HaveRun(other, 0)) })
+	t.Row(check.Agent, other, "a batch", func() { t.Expect(sent).To(match.HaveRun(t.Upstream, other, 0)) })
 }
 
 func scopes(ctx context.Context, t *check.T) {
@@ -142,7 +144,7 @@ func unknown404(ctx context.Context, t *check.T) {
 func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) }
 
 func rpcBody(method string, params check.Args, id any) []byte {
-	return check.Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
+	return client.Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
 }
 
 // CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
@@ -174,20 +176,12 @@ func RPCResultIs(a *check.Response, text string) bool { return a.RPC()["result"]
 
 // accounted are this check's successful calls of a method, which explain its runs.
 func accounted(t *check.T, method string) []*check.Response {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	var responses []*check.Response
-	for _, r := range t.Exchanges {
-		if r.Response.Status == http.StatusOK && strings.HasSuffix(r.Response.Path, method) {
-			responses = append(responses, r.Response)
-		}
-	}
-	return responses
+	return slices.DeleteFunc(t.Responses(), func(r *check.Response) bool { return r.Status != http.StatusOK || !strings.HasSuffix(r.Path, method) })
 }
 
 // BeRPCResult matches a JSON-RPC response with a result and the request's id.
 func BeRPCResult(id any) OmegaMatcher {
-	want := match.Must(exact.Parse(check.Encode(id)))
+	want := match.Must(exact.Parse(client.Encode(id)))
 	return match.Conform("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *check.Response) string {
 		_, result := a.Member("result")
 		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // connection is one HTTP/1.1 connection of a caller, for what net/http's own client hides: whether it stays open, and
@@ -50,7 +51,7 @@ func dial(ctx context.Context, c check.Client) *connection {
 		conn, err = dialer.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
-		check.BlockedBy(check.Mismatch("a further connection to "+address, "one that opens", check.NoResponse(ctx, err).Error()))
+		check.BlockedBy(check.Mismatch("a further connection to "+address, "one that opens", client.NoResponse(ctx, err).Error()))
 	}
 	return &connection{client: c, conn: conn, from: bufio.NewReader(conn)}
 }
@@ -60,16 +61,15 @@ func (w *connection) close() { w.conn.Close() }
 
 // ask sends a request on the connection and reads the response.
 func (w *connection) ask(ctx context.Context, request check.Request) *check.Response {
-	r := w.client.ResponseTo(&request)
-	req, err := w.client.Request(ctx, request, r)
-	r = w.client.Patiently(r, func(limit time.Duration, since int64) {
+	r := w.client.SendOnce(ctx, request, func(ctx context.Context, request check.Request, r *check.Response, limit time.Duration) bool {
+		req, err := w.client.NewRequest(ctx, request, r)
 		if err == nil {
 			err = w.roundTrip(req, r, limit)
 		}
 		if err != nil {
-			r.Err = check.NoResponse(ctx, err)
+			r.Err = client.NoResponse(ctx, err)
 		}
-		w.client.T.Record(r, since)
+		return false
 	})
 	w.silent = r.Err != nil
 	return r
@@ -94,7 +94,7 @@ func (w *connection) roundTrip(req *http.Request, r *check.Response, limit time.
 	if resp.Close && resp.ProtoAtLeast(1, 1) {
 		r.Header.Set("Connection", "close") // which ReadResponse removes
 	}
-	r.Body, err = io.ReadAll(io.LimitReader(resp.Body, check.MaxResponse))
+	r.Body, err = io.ReadAll(io.LimitReader(resp.Body, client.MaxResponse))
 	return err
 }
 
@@ -104,7 +104,7 @@ func (w *connection) rest() ([]byte, error) {
 	if w.silent {
 		return nil, nil
 	}
-	return io.ReadAll(io.LimitReader(w.from, check.MaxResponse))
+	return io.ReadAll(io.LimitReader(w.from, client.MaxResponse))
 }
 
 // write sends bytes as they are.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -78,7 +79,7 @@ func head(ctx context.Context, t *check.T) {
 			}
 			t.Row(who, "", what, func() {
 				t.Expect(head).To(haveHeadOf(get, again))
-				t.Expect(string(body)).To(BeEmpty(), check.Mismatch(head.Subject(), "no body", exact.Cut(check.OneLine(string(body)), 100)))
+				t.Expect(string(body)).To(BeEmpty(), check.Mismatch(head.Subject(), "no body", exact.Cut(client.OneLine(string(body)), 100)))
 			})
 		}
 	}
@@ -237,7 +238,7 @@ func slowClient(ctx context.Context, t *check.T) {
 		for _, w := range conns {
 			_ = w.write(more) // its connection may be closed by now, as it should be
 		}
-		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})).To(succeedWithin(limit), "beside %d clients that send byte by byte", clients)
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})).To(succeedWithin(t, limit), "beside %d clients that send byte by byte", clients)
 	}
 }
 
@@ -378,7 +379,7 @@ func decodeTo(plain *check.Response) OmegaMatcher {
 		if err != nil {
 			return "a body that is no gzip: " + err.Error()
 		}
-		decoded, err := io.ReadAll(io.LimitReader(unzip, check.MaxResponse))
+		decoded, err := io.ReadAll(io.LimitReader(unzip, client.MaxResponse))
 		switch {
 		case err != nil:
 			return "a broken gzip stream: " + err.Error()
@@ -396,7 +397,7 @@ func stayOnTheHost() OmegaMatcher {
 		if r.Status < 300 || r.Status > 399 || location == "" {
 			return ""
 		}
-		here, err := url.Parse(r.T.URL + r.Path)
+		here, err := url.Parse(r.Base + r.Path)
 		if err != nil {
 			return ""
 		}
@@ -409,13 +410,13 @@ func stayOnTheHost() OmegaMatcher {
 }
 
 // succeedWithin matches a response of 200 that took no longer than the limit.
-func succeedWithin(limit time.Duration) OmegaMatcher {
+func succeedWithin(t *check.T, limit time.Duration) OmegaMatcher {
 	return match.Conform(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(r *check.Response) string {
 		if r.Status == http.StatusOK && r.Took <= limit {
 			return ""
 		}
 		if r.Took > limit {
-			r.T.ExcuseLag()
+			t.ExemptIfLate()
 		}
 		return fmt.Sprintf("%s after %v", r.Outcome(), r.Took.Round(time.Millisecond))
 	})

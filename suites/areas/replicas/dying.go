@@ -45,7 +45,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 	replica := dying(t)
 	tool := scenario.MustFind(t, check.Agent, fixtures.Count)[0]
 	t.Drupal.Mark()
-	agent(t, replica).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.HaveRun(tool.ID, 1), "invoke/runs-once", "invoke/answers-result")
+	agent(t, replica).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.HaveRun(t.Upstream, tool.ID, 1), "invoke/runs-once", "invoke/answers-result")
 	t.Drupal.Mark()
 	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: tool.ID, Delay: running, Run: true, Count: 1})
 	var lost *check.Response

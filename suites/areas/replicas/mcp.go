@@ -90,7 +90,7 @@ func mcpSessionOwner(ctx context.Context, t *check.T) {
 			got := stranger.ListTools(ctx, "")
 			own := []string{}
 			if mine := t.As(who).On(replica).MCP(ctx, s.Revision); mine.Opened.RPCResult() != nil {
-				own = mine.ListAllTools(ctx).Names()
+				own = check.ListAllTools(ctx, mine).Names()
 			}
 			t.Expect(got).To(match.Conform("a refusal, or the sender's own tools", func(r *check.Response) string {
 				tools, _ := r.RPCResult()["tools"].([]any)
@@ -169,21 +169,14 @@ func (l *listener) notified() bool {
 func listen(ctx context.Context, s *check.Session) *listener {
 	t := s.Client.T
 	streaming, cancel := context.WithCancel(ctx)
+	t.Cleanup(func(context.Context) { cancel() })
 	h := s.Headers("", nil)
 	h.Set("Accept", "text/event-stream")
-	asked := s.Client.ResponseTo(&check.Request{Path: check.MCPPath})
-	req, err := s.Client.Request(streaming, check.Request{Method: http.MethodGet, Path: check.MCPPath, Header: h}, asked)
-	var resp *http.Response
-	if err == nil {
-		timeout := time.AfterFunc(t.Timeout, cancel)
-		resp, err = t.Transport.RoundTrip(req)
-		timeout.Stop()
-	}
+	resp, err := s.Client.OpenStream(streaming, check.Request{Path: check.MCPPath, Header: h})
 	if err != nil || resp.StatusCode != http.StatusOK {
-		cancel()
 		check.BlockedBy(check.Finding{Subject: "the stream of notifications of a session does not open"}, "fresh/notify")
 	}
-	t.Cleanup(func(context.Context) { cancel(); resp.Body.Close() })
+	t.Cleanup(func(context.Context) { resp.Body.Close() })
 	l := &listener{}
 	go func() {
 		chunk := make([]byte, 4096)

@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -91,7 +92,7 @@ func textFormatted(ctx context.Context, t *check.T) {
 func file(ctx context.Context, t *check.T) {
 	fieldTypes(ctx, t).forProperty("type.file", "value", func(property map[string]any) {
 		shown := exact.Short(property)
-		text := string(check.Encode(property))
+		text := string(client.Encode(property))
 		t.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), check.Mismatch("a file", "a reference", shown))
 		for _, extension := range []string{"txt", "pdf"} {
 			t.Expect(text).To(ContainSubstring(extension), check.Mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
@@ -183,7 +184,7 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
 	for _, name := range want {
 		t.For(check.Agent, name, func() {
-			listing.PageOf(name).Blame()
+			t.Blame(listing.PageOf(name))
 			t.Expect(listing.Names()).To(ContainElement(name), check.Mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
 			t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.HaveStatus(200), "a good tool beside bad ones")
 			tool, _ := listing.Find(name)
@@ -197,7 +198,7 @@ func oneBadTool(ctx context.Context, t *check.T) {
 		}
 		t.For(check.Agent, tool.Name(), func() {
 			fault := scenario.ToolFault(tool)
-			listing.PageOf(tool.Name()).Blame()
+			t.Blame(listing.PageOf(tool.Name()))
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
 		})
 	}
@@ -226,7 +227,7 @@ func fieldTypes(ctx context.Context, t *check.T) fieldSite {
 // input returns the tool's inputSchema with its references inlined.
 func (f fieldSite) input(id string) map[string]any {
 	tool, ok := f.listing.Find(f.t.ToolName(id))
-	f.listing.PageOf(tool.Name()).Blame()
+	f.t.Blame(f.listing.PageOf(tool.Name()))
 	f.t.Expect(ok).To(BeTrue(), check.Mismatch("list of a site with Drupal field types", fmt.Sprintf("the tool %s", id), "none"))
 	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
 	return input

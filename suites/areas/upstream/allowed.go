@@ -8,6 +8,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
@@ -24,7 +25,7 @@ func failingAllowed(ctx context.Context, t *check.T) (call check.Invocation, pla
 
 // allowedFailure is the error under an HTTP status; 0: 200.
 func allowedFailure(status int) mockdrupal.Fault {
-	body := check.Encode(map[string]any{"code": allowedError.Code, "message": allowedError.Message})
+	body := client.Encode(map[string]any{"code": allowedError.Code, "message": allowedError.Message})
 	return mockdrupal.Fault{Kind: fault.Failure, Status: status, Body: string(body)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -117,7 +118,7 @@ func hugeResponse(ctx context.Context, t *check.T) {
 				r = t.Call(ctx, call)
 			}
 			if r.Status == http.StatusGatewayTimeout {
-				t.ExcuseCrowd()
+				t.ExemptIfCrowded()
 			}
 			t.Expect(r).To(beUpstreamError())
 			for _, entry := range t.Upstream.Journal() {
@@ -163,5 +164,5 @@ func eachFailure(ctx context.Context, t *check.T, failures []scenario.SiteFailur
 }
 
 func errorBody(e *fixtures.RPCError, id string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0",%s"error":{"code":%d,"message":%s}}`, id, e.Code, check.Encode(e.Message))
+	return fmt.Sprintf(`{"jsonrpc":"2.0",%s"error":{"code":%d,"message":%s}}`, id, e.Code, client.Encode(e.Message))
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // allOf matches what all matchers match; the finding is that of the first that does not.
@@ -46,31 +48,31 @@ func (m *conjunction) NegatedFailureMessage(actual any) string {
 }
 
 // refuseHangingCall matches the refusal of a call while the site hangs: in the envelope, and within the limit.
-func refuseHangingCall(limit time.Duration) types.GomegaMatcher {
-	return allOf(match.BeRefusedWith(504, 502, 500), match.BeEnvelope(), comeWithin(limit))
+func refuseHangingCall(t *check.T, limit time.Duration) types.GomegaMatcher {
+	return allOf(match.BeRefusedWith(504, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
 }
 
 // refuseHangingList is refuseHangingCall for a list.
-func refuseHangingList(limit time.Duration) types.GomegaMatcher {
-	return allOf(match.BeRefusedWith(504, 503, 502, 500), match.BeEnvelope(), comeWithin(limit))
+func refuseHangingList(t *check.T, limit time.Duration) types.GomegaMatcher {
+	return allOf(match.BeRefusedWith(504, 503, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
 }
 
 // comeWithin matches a response that took no longer than the limit.
-func comeWithin(limit time.Duration) types.GomegaMatcher {
+func comeWithin(t *check.T, limit time.Duration) types.GomegaMatcher {
 	return match.Conform(fmt.Sprintf("a response within %v", limit), func(r *check.Response) string {
 		if r.Took <= limit {
 			return ""
 		}
-		r.T.ExcuseLag()
+		t.ExemptIfLate()
 		return fmt.Sprintf("one after %v", r.Took.Round(time.Millisecond))
 	})
 }
 
 // haveCalledNothing matches a response during which, since the last Mark, no call of the methods reached the site; without
 // any, no call at all.
-func haveCalledNothing(methods ...string) types.GomegaMatcher {
+func haveCalledNothing(at *site.Upstream, methods ...string) types.GomegaMatcher {
 	return match.Conform("no call to the site", func(r *check.Response) string {
-		if calls := r.T.Upstream.Calls(methods...); len(calls) > 0 {
+		if calls := at.Calls(methods...); len(calls) > 0 {
 			return fmt.Sprintf("%s, and a call of %s", r.Outcome(), match.Abbreviate(match.MethodsOf(calls)))
 		}
 		return ""
@@ -85,7 +87,7 @@ func beUpstreamError() OmegaMatcher {
 		case r.Code() == "" || !slices.Contains([]int{500, 502, 503}, r.Status):
 			return r.Outcome()
 		case at >= 0:
-			return fmt.Sprintf("%d with the site's page in it: …%s", r.Status, exact.Cut(check.OneLine(string(r.Body[max(0, at-60):])), 120))
+			return fmt.Sprintf("%d with the site's page in it: …%s", r.Status, exact.Cut(client.OneLine(string(r.Body[max(0, at-60):])), 120))
 		}
 		return ""
 	})
@@ -110,7 +112,7 @@ func showSameFailure(other *check.Response, text string) OmegaMatcher {
 
 func mustBeValidCall(t *check.T, entry mockdrupal.Entry) {
 	fault := callFault(entry)
-	t.Expect(fault).To(BeEmpty(), check.Mismatch("a request to the site", "valid JSON-RPC 2.0 with an id", fmt.Sprintf("one that is not (%s): %s", fault, exact.Cut(check.OneLine(string(entry.Body)), 200))))
+	t.Expect(fault).To(BeEmpty(), check.Mismatch("a request to the site", "valid JSON-RPC 2.0 with an id", fmt.Sprintf("one that is not (%s): %s", fault, exact.Cut(client.OneLine(string(entry.Body)), 200))))
 }
 
 // callFault returns why a request to the site is not valid JSON-RPC 2.0 with an id; "" when it is.

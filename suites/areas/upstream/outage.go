@@ -34,9 +34,9 @@ func timeout(ctx context.Context, t *check.T) {
 	refused := refusesAllHangs(ctx, t, hangs, call, limit) // while the list still hangs
 	if beside != nil {
 		hung := hanging()
-		t.Row(beside.Who, "", "list for a caller seen before, while discovery hangs for another", func() { t.Expect(beside).To(comeWithin(t.UpstreamTimeout * 3 / 4)) })
+		t.Row(beside.Who, "", "list for a caller seen before, while discovery hangs for another", func() { t.Expect(beside).To(comeWithin(t, t.UpstreamTimeout*3/4)) })
 		if hung != nil {
-			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(limit)) })
+			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(t, limit)) })
 		}
 	}
 	if refused {
@@ -58,7 +58,7 @@ func timeout(ctx context.Context, t *check.T) {
 		}
 		t.Row(call.Identity, "", "a site that hangs with "+f.Name, func() {
 			defer disarm()
-			t.Expect(t.Call(ctx, call)).To(refuseHangingCall(within))
+			t.Expect(t.Call(ctx, call)).To(refuseHangingCall(t, within))
 		})
 		scenario.WaitRecovered(ctx, t, call)
 	}
@@ -149,7 +149,7 @@ func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailu
 	}
 	serves := scenario.Recovers(ctx, t, call).IsZero() // before the next request, whatever came
 	for _, r := range responses {
-		if r == nil || scenario.Falsify(r, refuseHangingCall(limit)) != nil {
+		if r == nil || scenario.Falsify(r, refuseHangingCall(t, limit)) != nil {
 			return false
 		}
 	}
@@ -207,7 +207,7 @@ func downAndUp(ctx context.Context, t *check.T) {
 		}
 		t.Row(r.Who, "", row.name+" while the site is down", func() {
 			t.Expect(r).To(match.BeRefusedWith(502, 503, 500))
-			t.Expect(r).To(comeWithin(atOnce))
+			t.Expect(r).To(comeWithin(t, atOnce))
 		})
 	}
 	reopen()
@@ -232,7 +232,7 @@ func mustCallSiteThatIsUp(ctx context.Context, t *check.T, call check.Invocation
 		return
 	}
 	if unavailable, _ := match.BeRefusedWith(500, 502, 503, 504).Match(r); unavailable && len(t.Upstream.Calls()) == 0 {
-		r.Blame()
+		t.Blame(r)
 		t.Fail(check.Mismatch(r.Subject()+", while the site is up", "a call to the site", r.Outcome()+", and no call"))
 	}
 	check.BlockedBy(fault.About("the positive control"), "invoke/answers-result")

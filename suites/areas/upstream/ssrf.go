@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -144,7 +145,7 @@ func interfaceRequests(ctx context.Context, t *check.T, caller check.Client, cal
 			return check.Request{Path: check.DescribePath, Query: url.Values{"name": {call.Tool}}}, true
 		}},
 		{"invoke", func() (check.Request, bool) {
-			return post(check.InvokePath, string(check.Encode(params)), nil), true
+			return post(check.InvokePath, string(client.Encode(params)), nil), true
 		}},
 		{"tools/call", func() (check.Request, bool) {
 			if !t.Claims("mcp") {
@@ -155,7 +156,7 @@ func interfaceRequests(ctx context.Context, t *check.T, caller check.Client, cal
 				return check.Request{}, false
 			}
 			message := session.Message(1, "tools/call", params)
-			return post(check.MCPPath, string(check.Encode(message)), session.Headers("tools/call", params)), true
+			return post(check.MCPPath, string(client.Encode(message)), session.Headers("tools/call", params)), true
 		}},
 	}
 }

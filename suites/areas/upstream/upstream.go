@@ -102,13 +102,13 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	} {
 		t.Row(check.Agent, t.ToolName(echo.ID), row.name, func() {
 			t.Drupal.Mark()
-			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing())
+			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing(t.Upstream))
 		})
 	}
 	for _, c := range scenario.BrokenArguments(ctx, t) {
 		t.For(check.Agent, c.Name, func() {
 			t.Drupal.Mark()
-			t.Expect(t.As(check.Agent).Invoke(ctx, c.Name, c.Value)).To(haveCalledNothing(c.ID), c.What)
+			t.Expect(t.As(check.Agent).Invoke(ctx, c.Name, c.Value)).To(haveCalledNothing(t.Upstream, c.ID), c.What)
 		})
 	}
 }

@@ -7,19 +7,13 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // Response is a response as a bridge might send it: application/json, and the headers given as name and value in turn.
-func Response(t testing.TB, status int, body string, header ...string) *check.Response {
+func Response(t testing.TB, status int, body string, header ...string) *client.Response {
 	t.Helper()
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &check.Response{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
-		T: &check.T{Environment: &check.Environment{Config: check.Config{Contract: all}}}}
+	r := &client.Response{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}}}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -29,12 +23,12 @@ func Response(t testing.TB, status int, body string, header ...string) *check.Re
 // Case is a response, and whether a matcher matches it.
 type Case struct {
 	Matcher  types.GomegaMatcher
-	Response *check.Response
+	Response *client.Response
 	Matches  bool
 }
 
 // For is the case of a matcher and a response.
-func For(matcher types.GomegaMatcher, r *check.Response, matches bool) Case {
+func For(matcher types.GomegaMatcher, r *client.Response, matches bool) Case {
 	return Case{matcher, r, matches}
 }
 

@@ -1,4 +1,4 @@
-package check
+package client
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
@@ -35,9 +34,14 @@ const (
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 )
 
+// Sender sends a request and reads its response: a Client, or a layer around it.
+type Sender interface {
+	Send(ctx context.Context, r Request) *Response
+}
+
 // Session speaks MCP as one caller, in one revision. A stateless one has no id.
-type Session struct {
-	Client   Client
+type Session[C Sender] struct {
+	Client   C
 	Revision Revision
 	ID       string    // of Mcp-Session-Id; "" where the bridge gave none
 	Opened   *Response // the response to initialize, or to server/discover
@@ -45,11 +49,12 @@ type Session struct {
 	last int
 }
 
-var ClientInfo = map[string]any{"name": "bridgecheck", "version": "1"}
+// Info names the client that the sessions are of.
+var Info = map[string]any{"name": "bridgecheck", "version": "1"}
 
-// MCP opens a session. Where that fails the session's Opened says how.
-func (c Client) MCP(ctx context.Context, revision Revision) *Session {
-	s := &Session{Client: c, Revision: revision}
+// OpenMCP opens a session. Where that fails the session's Opened says how.
+func OpenMCP[C Sender](ctx context.Context, c C, revision Revision) *Session[C] {
+	s := &Session[C]{Client: c, Revision: revision}
 	method, params := s.Opening()
 	s.Opened = s.Call(ctx, method, params)
 	if revision.Stateless() {
@@ -63,32 +68,32 @@ func (c Client) MCP(ctx context.Context, revision Revision) *Session {
 }
 
 // Opening is the request that opens a session; without sessions, the one that asks what the server is.
-func (s *Session) Opening() (method string, params map[string]any) {
+func (s *Session[C]) Opening() (method string, params map[string]any) {
 	if s.Revision.Stateless() {
 		return "server/discover", nil
 	}
-	return "initialize", map[string]any{"protocolVersion": string(s.Revision), "capabilities": map[string]any{}, "clientInfo": ClientInfo}
+	return "initialize", map[string]any{"protocolVersion": string(s.Revision), "capabilities": map[string]any{}, "clientInfo": Info}
 }
 
 // Call sends a request and waits for its response, in JSON or at the end of an event stream.
-func (s *Session) Call(ctx context.Context, method string, params map[string]any) *Response {
+func (s *Session[C]) Call(ctx context.Context, method string, params map[string]any) *Response {
 	s.last++
 	return s.Send(ctx, s.Message(s.last, method, params), s.Headers(method, params))
 }
 
 // Notify sends a notification.
-func (s *Session) Notify(ctx context.Context, method string) *Response {
+func (s *Session[C]) Notify(ctx context.Context, method string) *Response {
 	return s.Send(ctx, s.Message(nil, method, nil), s.Headers(method, nil))
 }
 
 // Message is a JSON-RPC message of the revision; without an id it is a notification.
-func (s *Session) Message(id any, method string, params map[string]any) map[string]any {
+func (s *Session[C]) Message(id any, method string, params map[string]any) map[string]any {
 	m := map[string]any{"jsonrpc": "2.0", "method": method}
 	if id != nil {
 		m["id"] = id
 	}
 	if s.Revision.Stateless() {
-		all := map[string]any{"_meta": map[string]any{MetaVersion: string(s.Revision), metaClient: ClientInfo, MetaCapabilities: map[string]any{}}}
+		all := map[string]any{"_meta": map[string]any{MetaVersion: string(s.Revision), metaClient: Info, MetaCapabilities: map[string]any{}}}
 		for name, value := range params {
 			all[name] = value
 		}
@@ -101,7 +106,7 @@ func (s *Session) Message(id any, method string, params map[string]any) map[stri
 }
 
 // Headers are those that the revision asks of a request.
-func (s *Session) Headers(method string, params map[string]any) http.Header {
+func (s *Session[C]) Headers(method string, params map[string]any) http.Header {
 	h := http.Header{"Accept": {"application/json, text/event-stream"}}
 	if method != "initialize" {
 		h.Set("MCP-Protocol-Version", string(s.Revision))
@@ -118,11 +123,12 @@ func (s *Session) Headers(method string, params map[string]any) http.Header {
 	return h
 }
 
-func (s *Session) Send(ctx context.Context, message map[string]any, h http.Header) *Response {
+// Send posts a message, and reads an event stream up to its response.
+func (s *Session[C]) Send(ctx context.Context, message map[string]any, h http.Header) *Response {
 	body := Encode(message)
 	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
 		Until: func(sofar []byte) bool { return message["id"] != nil && responseIn(sofar, message["id"]) != nil }})
-	a.asked = message["id"]
+	a.Asked = message["id"]
 	return a
 }
 
@@ -132,11 +138,11 @@ func (a *Response) RPC() map[string]any {
 	var message map[string]any
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		message = responseIn(a.Body, a.asked)
+		message = responseIn(a.Body, a.Asked)
 	} else {
 		message = a.Object()
 	}
-	if a.asked != nil && (!a.responds(message) || a.Status < 400 && kind != "text/event-stream" && kind != "application/json") {
+	if a.Asked != nil && (!a.responds(message) || a.Status < 400 && kind != "text/event-stream" && kind != "application/json") {
 		return nil
 	}
 	return message
@@ -148,7 +154,7 @@ func (a *Response) responds(message map[string]any) bool {
 	failure, failed := message["error"].(map[string]any)
 	code := fmt.Sprint(failure["code"])
 	unread := failed && (a.Status >= 400 || message["id"] == nil && (code == "-32700" || code == "-32600"))
-	return message["jsonrpc"] == "2.0" && (unread || SameID(a.asked, message["id"]))
+	return message["jsonrpc"] == "2.0" && (unread || SameID(a.Asked, message["id"]))
 }
 
 // SameID reports whether an id that was sent came back as it was, a number as a number.
@@ -214,14 +220,14 @@ func (a *Response) RPCOutcome() string {
 	if message := a.RPC(); message != nil {
 		return fmt.Sprintf("%d %s", a.Status, exact.Short(message))
 	}
-	if a.asked != nil && a.Status == http.StatusOK {
-		return fmt.Sprintf("%s (%s), no response to the id %v", a.Outcome(), a.Header.Get("Content-Type"), a.asked)
+	if a.Asked != nil && a.Status == http.StatusOK {
+		return fmt.Sprintf("%s (%s), no response to the id %v", a.Outcome(), a.Header.Get("Content-Type"), a.Asked)
 	}
 	return a.Outcome()
 }
 
 // ListTools asks for a page.
-func (s *Session) ListTools(ctx context.Context, cursor string) *Response {
+func (s *Session[C]) ListTools(ctx context.Context, cursor string) *Response {
 	params := map[string]any{}
 	if cursor != "" {
 		params["cursor"] = cursor
@@ -229,170 +235,15 @@ func (s *Session) ListTools(ctx context.Context, cursor string) *Response {
 	return s.Call(ctx, "tools/list", params)
 }
 
-// MCPListing is every page of tools/list. Fault says why it ended early.
-type MCPListing struct {
-	Pages []*Response
-	Tools []Tool
-	Fault Finding
-}
-
-func (l MCPListing) Names() []string {
-	names := make([]string, len(l.Tools))
-	for i, t := range l.Tools {
-		names[i] = t.Name()
-	}
-	return names
-}
-
-// ListAllTools follows the cursors to the end.
-func (s *Session) ListAllTools(ctx context.Context) MCPListing {
-	var l MCPListing
-	seen := map[string]bool{}
-	for cursor := ""; ; {
-		page := s.ListTools(ctx, cursor)
-		l.Pages = append(l.Pages, page)
-		result := page.RPCResult()
-		tools, ok := result["tools"].([]any)
-		if !ok {
-			l.Fault = Mismatch(page.Subject(), "a page of tools", page.RPCOutcome())
-			return l
-		}
-		for _, t := range tools {
-			if t, ok := t.(map[string]any); ok {
-				l.Tools = append(l.Tools, t)
-			}
-		}
-		next, ok := result["nextCursor"].(string)
-		if !ok {
-			return l
-		}
-		if seen[next] || len(l.Pages) == MaxPages {
-			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q after %d pages", next, len(l.Pages)))
-			return l
-		}
-		seen[next] = true
-		cursor = next
-	}
-}
-
 // CallTool runs a tool.
-func (s *Session) CallTool(ctx context.Context, name string, arguments any) *Response {
+func (s *Session[C]) CallTool(ctx context.Context, name string, arguments any) *Response {
 	return s.Call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
 }
 
-// ListedByMCP names the tools that MCP shows the caller now, in any revision.
-func (c Client) ListedByMCP(ctx context.Context) []string {
-	if s, opened := c.firstMCP(ctx, MCP2025November, MCP2025June, MCP2026July); opened {
-		return s.ListAllTools(ctx).Names()
-	}
-	return nil
-}
-
-// AnyMCP opens a session in one of the claimed revisions. Where none opens, the last one's Opened says why.
-func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {
-	revisions := []Revision{MCP2025November, MCP2025June}
-	if c.T.Claims("mcp-2026") {
-		revisions = append(revisions, MCP2026July)
-	}
-	return c.firstMCP(ctx, revisions...)
-}
-
-func (c Client) firstMCP(ctx context.Context, revisions ...Revision) (s *Session, opened bool) {
-	for _, revision := range revisions {
-		if s = c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
-			return s, true
-		}
-	}
-	return s, false
-}
-
-// Alone reports whether MCP is the bridge's only interface. Then List, Describe and Invoke ask by MCP, and what comes is
-// read as the three endpoints would say it: a page of tools, a tool, a result. A refusal stays what MCP makes of it, so
-// that checks of refusals do not apply (Check.ByMCP).
-func (e *Environment) Alone() bool { return !e.Claims("tools") }
-
-// session is the caller's session in the running check; where none opens, its Opened says why.
-func (c Client) session(ctx context.Context) *Session {
-	key := sessionKey{c.Who, fmt.Sprint(c.Replica, c.Creds)}
-	c.T.sessionsMu.Lock()
-	defer c.T.sessionsMu.Unlock()
-	if s := c.T.sessions[key]; s != nil {
-		return s
-	}
-	s, opened := c.AnyMCP(ctx)
-	if opened {
-		if c.T.sessions == nil {
-			c.T.sessions = map[sessionKey]*Session{}
-		}
-		c.T.sessions[key] = s
-	}
-	return s
-}
-
-type sessionKey struct {
-	who   Identity
-	creds string
-}
-
-// says makes the response say what the three endpoints would.
-func (a *Response) says(view map[string]any) *Response {
+// View makes the response say what the three endpoints would.
+func (a *Response) View(view map[string]any) *Response {
 	a.parsed, a.failed, a.read, a.viewed = view, nil, true, true
 	return a
-}
-
-// Is reports whether the response has one of the statuses. What came by MCP in place of the three endpoints is a success or
-// an error, whatever its status.
-func (a *Response) Is(statuses ...int) bool {
-	if a.viewed {
-		return (a.ErrorObject() != nil) == (statuses[0] >= http.StatusBadRequest)
-	}
-	return slices.Contains(statuses, a.Status)
-}
-
-// noSession is the response to a caller who gets no session: a refusal of whatever would have been sent.
-func (s *Session) noSession() *Response {
-	return s.Opened.says(map[string]any{"error": map[string]any{"message": s.Opened.RPCOutcome()}})
-}
-
-func (c Client) listAlone(ctx context.Context, cursor string) *Response {
-	s := c.session(ctx)
-	if s.Opened.RPCResult() == nil {
-		return s.noSession()
-	}
-	page := s.ListTools(ctx, cursor)
-	if result := page.RPCResult(); result != nil {
-		view := map[string]any{}
-		for _, name := range []string{"tools", "nextCursor"} {
-			if v, there := result[name]; there {
-				view[name] = v
-			}
-		}
-		return page.says(view)
-	}
-	return page.says(map[string]any{"error": map[string]any{"message": page.RPCOutcome()}})
-}
-
-// describeAlone finds the tool in the list, for MCP has no describe. Without it the response is the last page.
-func (c Client) describeAlone(ctx context.Context, name string) *Response {
-	page := c.ListAll(ctx).PageOf(name)
-	tools := page.Tools()
-	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {
-		return page.says(map[string]any{"tool": map[string]any(tools[i])})
-	}
-	return page.says(map[string]any{"error": map[string]any{"code": "tool_not_found"}})
-}
-
-func (c Client) invokeAlone(ctx context.Context, name string, arguments any) *Response {
-	s := c.session(ctx)
-	if s.Opened.RPCResult() == nil {
-		return s.noSession()
-	}
-	r := s.CallTool(ctx, name, arguments)
-	result := r.RPCResult()
-	if result == nil || result["isError"] == true {
-		return r.says(map[string]any{"error": map[string]any{"message": r.RPCOutcome()}})
-	}
-	return r.says(map[string]any{"result": ValueOf(result)})
 }
 
 // ValueOf is the method's result in a result of tools/call: structuredContent, or the JSON of the first text, or the text.

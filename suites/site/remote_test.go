@@ -1,4 +1,4 @@
-package remotesite
+package site
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 )
 
-func open(t *testing.T) (*mockdrupal.Drupal, *Site) {
+func open(t *testing.T) (*mockdrupal.Drupal, *Remote) {
 	t.Helper()
 	return openBehind(t, func(site http.Handler) http.Handler { return site })
 }
 
-func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mockdrupal.Drupal, *Site) {
+func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mockdrupal.Drupal, *Remote) {
 	t.Helper()
 	site, err := fixtures.Builtin("default")
 	if err != nil {
@@ -32,7 +32,7 @@ func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mock
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := Open(context.Background(), client)
+	opened, err := OpenRemote(context.Background(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

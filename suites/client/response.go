@@ -1,24 +1,32 @@
-package check
+package client
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // Response is what the bridge said to one request, with the request beside it.
 type Response struct {
+	*Target  // that the request was sent to
 	Who      Identity
-	base     string // URL that the request was sent to; "": that of the run
+	Base     string // URL of the target, or of its replica
 	Method   string
 	Path     string
 	RawQuery string
 	Sent     http.Header
+	Shown    string // the body of the request
+	Unseen   int    // bytes of it that Shown lacks
+	Asked    any    // id of the JSON-RPC request; nil where it was none
 	At       time.Time
 	Took     time.Duration
 
@@ -27,15 +35,10 @@ type Response struct {
 	Body   []byte
 	Err    error // why no (whole) response came
 
-	T      *T
-	Shown  string // the body of the request
-	unseen int    // bytes of it that Shown lacks
-	asked  any    // id of the JSON-RPC request; nil where it was none
 	parsed any
 	failed error
 	read   bool
-	viewed bool             // what it says is a view of what came by MCP
-	again  func() *Response // sends the request by itself; nil: it was
+	viewed bool // what it says is a view of what came by MCP
 }
 
 // Subject names the request in a message: `invoke no.such.tool as agent`.
@@ -70,12 +73,13 @@ func (a *Response) Outcome() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, exact.Cut(OneLine(string(a.Body)), 200)))
 }
 
+// OneLine is a text without line breaks and repeated spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // JSON is the body, read strictly (package exact).
 func (a *Response) JSON() (any, error) {
 	if !a.read {
-		a.parsed, a.failed = a.T.bodies.parse(a.Body)
+		a.parsed, a.failed = a.parse()
 		a.read = true
 	}
 	return a.parsed, a.failed
@@ -91,6 +95,14 @@ type documents struct {
 type document struct {
 	value any
 	err   error
+}
+
+// parse reads the body, unless the target has said the same before.
+func (a *Response) parse() (any, error) {
+	if a.Target == nil {
+		return exact.Parse(a.Body)
+	}
+	return a.documents.parse(a.Body)
 }
 
 // maxRemembered bounds the bodies worth remembering, in bytes: huge ones come once.
@@ -207,4 +219,101 @@ func (a *Response) ParsedBody() any {
 		return nil
 	}
 	return v
+}
+
+// Names are the names of the tools of a list response, in order.
+func (a *Response) Names() []string {
+	tools := a.Tools()
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// Invoked is the tool and the arguments in the body of an invoke, or of tools/call; "" and nil where it is none.
+func (a *Response) Invoked() (tool string, arguments json.RawMessage) {
+	type call struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	var body struct {
+		call
+		Params call `json:"params"`
+	}
+	if json.Unmarshal([]byte(a.Shown), &body) != nil {
+		return "", nil
+	}
+	if a.Asked != nil {
+		return body.Params.Name, body.Params.Arguments
+	}
+	return body.Name, body.Arguments
+}
+
+// Is reports whether the response has one of the statuses. What came by MCP in place of the three endpoints is a success or
+// an error, whatever its status.
+func (a *Response) Is(statuses ...int) bool {
+	if a.viewed {
+		return (a.ErrorObject() != nil) == (statuses[0] >= http.StatusBadRequest)
+	}
+	return slices.Contains(statuses, a.Status)
+}
+
+// HasCode reports whether the error has one of the codes. MCP has none of the contract's.
+func (a *Response) HasCode(codes ...string) bool {
+	return a.Target != nil && a.MCPOnly || slices.Contains(codes, a.Code())
+}
+
+// RefusedForLength reports whether the server refused a request for its length, before it looked where it goes (such
+// refusals need no envelope, errors/envelope).
+func (a *Response) RefusedForLength() bool {
+	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
+}
+
+// Failing reports whether a status is that of a site, or of what stands before it, that cannot serve.
+func Failing(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// longestPause bounds what a Retry-After is read as, in seconds, so that no number of a bridge's overflows.
+const longestPause = 1 << 30
+
+// Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
+func (a *Response) Busy() (pause time.Duration, busy bool) {
+	after := a.Header.Get("Retry-After")
+	if a.Status != http.StatusTooManyRequests && (a.Status != http.StatusServiceUnavailable || after == "") {
+		return 0, false
+	}
+	pause = time.Second
+	if seconds, err := strconv.Atoi(after); err == nil {
+		pause = time.Duration(min(seconds, longestPause)) * time.Second
+	} else if at, err := http.ParseTime(after); err == nil {
+		pause = time.Until(at)
+	}
+	return max(pause, 0), true
+}
+
+// Unmet is what MustSucceed and MustMeet panic with where the positive control of a refusal fails.
+type Unmet struct {
+	Response *Response
+	Want     types.GomegaMatcher // nil: a success
+	Clauses  []string            // that test it; nil: not known
+}
+
+// MustSucceed is for the positive control of a refusal: the smallest request that has to succeed, so that a bridge that refuses
+// everything does not pass. If the positive control itself fails, the check is blocked by the clauses that test it; without
+// clauses, by any clause that fails.
+func (a *Response) MustSucceed(clauses ...string) *Response {
+	if !a.Succeeded() {
+		panic(Unmet{a, nil, clauses})
+	}
+	return a
+}
+
+// MustMeet is MustSucceed for a positive control that has to match more than a success.
+func (a *Response) MustMeet(want types.GomegaMatcher, clauses ...string) *Response {
+	if ok, err := want.Match(a); err != nil || !ok {
+		panic(Unmet{a, want, clauses})
+	}
+	return a
 }

@@ -1,4 +1,4 @@
-package check
+package client
 
 import (
 	"encoding/json"

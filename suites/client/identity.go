@@ -1,4 +1,4 @@
-package check
+package client
 
 import (
 	"encoding/base64"
@@ -79,15 +79,4 @@ func (c Credentials) Secrets() []string {
 
 func Basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-}
-
-// Callers are the identities that the run has credentials for.
-func (t *T) Callers(wanted ...Identity) []Identity {
-	return slices.DeleteFunc(wanted, func(who Identity) bool { return !t.Knows(who) })
-}
-
-// Knows reports whether the run has credentials for the identity.
-func (t *T) Knows(who Identity) bool {
-	_, ok := t.CredentialsOf(who)
-	return ok
 }

@@ -1,10 +1,4 @@
-// Package remotesite is a site in another process whose methods and accounts the checks change through its control plane: a
-// real Drupal with the fixture module, or a mock. It sends no JSON-RPC, and it keeps no journal: that is the recording
-// proxy's before the site.
-//
-// Its invariant: what Site returns is what the control plane accepted last, and Restore puts the site back also where it is
-// not known whether a change was made.
-package remotesite
+package site
 
 import (
 	"context"
@@ -15,11 +9,13 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
-	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
-// Site is a site as its control plane shows it. It is safe for use by many goroutines.
-type Site struct {
+// Remote is a site in another process as its control plane shows it: a real Drupal with the fixture module, or a mock. It
+// sends no JSON-RPC, and it keeps no journal: that is the recording proxy's before the site. What Site returns is what the
+// control plane accepted last, and Restore puts the site back also where it is not known whether a change was made. It is
+// safe for use by many goroutines.
+type Remote struct {
 	client *control.Client
 	first  *fixtures.Site // as it was found
 	mu     sync.Mutex
@@ -27,17 +23,17 @@ type Site struct {
 	dirty  bool // the site may not be as it was found
 }
 
-// Open reads the site. It fails when the control plane cannot be reached or refuses the token.
-func Open(ctx context.Context, client *control.Client) (*Site, error) {
+// OpenRemote reads the site. It fails when the control plane cannot be reached or refuses the token.
+func OpenRemote(ctx context.Context, client *control.Client) (*Remote, error) {
 	site, err := client.Site(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Site{client: client, first: site, now: site}, nil
+	return &Remote{client: client, first: site, now: site}, nil
 }
 
 // Accepts reports whether the site accepts an account's password.
-func (s *Site) Accepts(name, password string) bool {
+func (s *Remote) Accepts(name, password string) bool {
 	for _, u := range s.Site().Users {
 		if u.Name == name {
 			return u.Password == password && !u.Blocked
@@ -50,20 +46,20 @@ func (s *Site) Accepts(name, password string) bool {
 const changeTime = time.Minute
 
 // Site returns the site as it is now: read only.
-func (s *Site) Site() *fixtures.Site {
+func (s *Remote) Site() *fixtures.Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
 // SetSite puts another site in place of the present one. Where the control plane cannot, the running check is not testable.
-func (s *Site) SetSite(site *fixtures.Site) {
+func (s *Remote) SetSite(site *fixtures.Site) {
 	if err := s.set(context.Background(), site); err != nil {
-		check.NotTestable(reason(err))
+		panic(NotTestable(reason(err)))
 	}
 }
 
-func (s *Site) set(ctx context.Context, site *fixtures.Site) error {
+func (s *Remote) set(ctx context.Context, site *fixtures.Site) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
@@ -85,21 +81,20 @@ func reason(err error) string {
 }
 
 // OpenSession ends the running check: the control plane opens no sessions.
-func (*Site) OpenSession(string) (cookie string) {
-	check.NotTestable("it needs a session of an account, and the control plane of a real site opens none")
-	return ""
+func (*Remote) OpenSession(string) (cookie string) {
+	panic(NotTestable("it needs a session of an account, and the control plane of a real site opens none"))
 }
 
 // EndSessions does nothing: there are none of OpenSession, and a site ends those of an account whose password changes.
-func (*Site) EndSessions(string) {}
+func (*Remote) EndSessions(string) {}
 
 // SetQuirk switches a peculiarity of the site on or off. It fails where the site has none to switch, as a Drupal.
-func (s *Site) SetQuirk(name string, on bool) error {
+func (s *Remote) SetQuirk(name string, on bool) error {
 	return s.client.SetQuirk(context.Background(), name, on)
 }
 
 // Restore puts the site back as it was found.
-func (s *Site) Restore(ctx context.Context) error {
+func (s *Remote) Restore(ctx context.Context) error {
 	s.mu.Lock()
 	dirty := s.dirty
 	s.mu.Unlock()

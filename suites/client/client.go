@@ -1,0 +1,220 @@
+// Package client sends one request to a bridge as one caller and reads the response, by HTTP or by MCP over it. It never
+// sends twice, never waits and blames nobody: package patience does, around it. It knows nothing of checks.
+//
+// A Client fills a Response from a Request; a Session speaks MCP through any Sender. The invariant: a failure of the
+// transport is kept in the response, in words for the bridge's author, for there are checks that expect one.
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+)
+
+// The paths of the tools contract, below the bridge's URL.
+const (
+	ListPath     = "/mcp/tools/list"
+	DescribePath = "/mcp/tools/describe"
+	InvokePath   = "/mcp/tools/invoke"
+)
+
+// MaxResponse bounds how much of a response is read, in bytes.
+const MaxResponse = 64 << 20
+
+// Target is the bridge as its clients know it.
+type Target struct {
+	URL       string // without a slash at its end
+	MCPOnly   bool   // the bridge has no interface but MCP
+	Transport *http.Transport
+
+	documents documents
+}
+
+// Client sends requests to a bridge as one caller.
+type Client struct {
+	*Target
+	Who   Identity
+	Creds Credentials
+	Base  string // URL of the replica to send to; "": that of the target
+}
+
+// base is the base URL that the client sends to.
+func (c Client) base() string {
+	if c.Base != "" {
+		return c.Base
+	}
+	return c.URL
+}
+
+// Request is what a caller sends. The zero Method is GET.
+type Request struct {
+	Method  string
+	Path    string // below the bridge's URL
+	Address string // an absolute URL, in place of the bridge's URL and Path
+	Query   url.Values
+	Raw     string      // the query as it stands, in place of Query
+	Header  http.Header // replaces the defaults of the same name; an empty list takes one away
+	Host    string      // host and port of the request target, which is then in absolute form; "": the target is a path
+	Body    io.Reader
+	Length  int64                   // of Body, announced in Content-Length; 0: as net/http finds it, else Body is sent in chunks
+	Show    string                  // the body as evidence shows it
+	Unseen  int                     // how many bytes of Body are not in Show
+	Fresh   bool                    // on a connection of its own
+	Until   func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
+}
+
+// Rewind makes the body start again; false where it cannot.
+func (r *Request) Rewind() bool {
+	if r.Body == nil {
+		return true
+	}
+	seeker, ok := r.Body.(io.Seeker)
+	if !ok {
+		return false
+	}
+	_, err := seeker.Seek(0, io.SeekStart)
+	return err == nil
+}
+
+// InvokeRequest posts a body of any kind to invoke, as application/json.
+func InvokeRequest(body []byte) Request {
+	return Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(body), Show: string(body)}
+}
+
+// Args are the arguments of an invoke by name.
+type Args map[string]any
+
+// Encode writes a check's own document as JSON.
+func Encode(v any) []byte {
+	data, err := exact.Write(v)
+	if err != nil {
+		panic(fmt.Sprintf("a check's own request cannot be encoded: %v", err))
+	}
+	return data
+}
+
+// PercentEncoded is a text with each byte percent-encoded.
+func PercentEncoded(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02X", s[i])
+	}
+	return b.String()
+}
+
+// NewResponse makes the response that is to be filled, with the request beside it.
+func (c Client) NewResponse(r *Request) *Response {
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	a := &Response{Target: c.Target, Who: c.Who, Base: c.base(), Method: r.Method, Path: r.Path, RawQuery: r.Raw, Shown: r.Show, Unseen: r.Unseen}
+	if r.Raw == "" {
+		a.RawQuery = r.Query.Encode()
+	}
+	if u, err := url.Parse(r.Address); err == nil && r.Address != "" {
+		a.Path = u.Path
+	}
+	return a
+}
+
+// NewRequest makes the HTTP request and notes in the response what is sent.
+func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.Request, error) {
+	target := c.base() + r.Path
+	if r.Address != "" {
+		target = r.Address
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	req.URL.RawQuery = a.RawQuery
+	if r.Length > 0 {
+		req.ContentLength = r.Length
+	}
+	req.Header.Set("Accept", "application/json")
+	if r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	c.Creds.Apply(req.Header)
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host // net/http sends no other
+		req.Header.Del("Host")
+	}
+	if r.Host != "" {
+		req.URL.Opaque = "//" + r.Host + req.URL.EscapedPath() // net/http connects to URL.Host all the same
+	}
+	a.Sent = req.Header.Clone()
+	return req, nil
+}
+
+// Exchange sends the request and fills in the response. Dropped reports that a connection that had served before was closed
+// in place of a response: a server may do so at any time.
+func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
+	defer cancel()
+	used := false
+	req, err := c.NewRequest(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(conn httptrace.GotConnInfo) { used = conn.Reused },
+	}), r, a)
+	if err != nil {
+		a.Err = err
+		return false
+	}
+	transport := c.Transport
+	if r.Fresh {
+		transport = transport.Clone()
+		defer transport.CloseIdleConnections()
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		a.Err = NoResponse(ctx, err)
+		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
+	}
+	defer resp.Body.Close()
+	a.Status, a.Header = resp.StatusCode, resp.Header
+	a.Body, err = read(resp, r.Until)
+	if err != nil {
+		a.Err = NoResponse(ctx, err)
+	}
+	return false
+}
+
+// read reads a body to its end, or an event stream until it holds what is waited for.
+func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
+	body := io.LimitReader(resp.Body, MaxResponse)
+	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		var whole bytes.Buffer
+		if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
+			whole.Grow(int(resp.ContentLength) + bytes.MinRead)
+		}
+		_, err := whole.ReadFrom(body)
+		return whole.Bytes(), err
+	}
+	var sofar []byte
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(chunk)
+		sofar = append(sofar, chunk[:n]...)
+		switch {
+		case until(sofar) || err == io.EOF:
+			return sofar, nil
+		case err != nil:
+			return sofar, err
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package patience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/processor"
+	"github.com/bridgecheck/bridgecheck/suites/client"
+)
+
+// exemption is why something else than the bridge may be to blame.
+type exemption struct {
+	why  string // "": nothing else is
+	site bool   // the site fails
+}
+
+// Exempt notes that something else than the bridge may be why the running check does not pass. What fails in such a check
+// says nothing of the bridge. The first reason stays.
+func (s *Scope) Exempt(why string) { s.exempt(exemption{why, false}) }
+
+// exemptBySite is Exempt where the site fails.
+func (s *Scope) exemptBySite(why string) { s.exempt(exemption{why, true}) }
+
+func (s *Scope) exempt(e exemption) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exemption.why == "" {
+		s.exemption = e
+	}
+}
+
+// Exemption is why the bridge is not to blame for what the check found, and whether its site fails; "": nothing else is.
+func (s *Scope) Exemption() (why string, site bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exemption.why == "" {
+		return "", false
+	}
+	return s.run.Secrets.Text(s.exemption.why), s.exemption.site
+}
+
+// SiteFailure says how the site behind the bridge failed by itself since a position of its journal: it said that it cannot
+// serve, or took longer than the limit. It is "" where it did neither, where a fault is armed, and where nobody saw it.
+func (s *Scope) SiteFailure(since int64, limit time.Duration) string {
+	u := s.run.Observed
+	if u == nil || u.Faulty() {
+		return ""
+	}
+	for _, e := range u.Entries(since) {
+		if client.Failing(e.Status) {
+			return fmt.Sprintf("the site behind the bridge responds %d to %s %s", e.Status, e.HTTPMethod, e.Path)
+		}
+		took := time.Since(e.Start)
+		if !e.End.IsZero() {
+			took = e.End.Sub(e.Start)
+		}
+		tooLong := took >= limit*9/10                // the bridge began to wait before the request reached the site
+		if tooLong && s.run.Known && e.Fault == "" { // a mock is never slow by itself
+			if s.run.lateness.since(e.Start) == 0 {
+				continue
+			}
+			s.exemptOverload(fmt.Sprintf("the mock took %s for %s %s", Rounded(took), e.HTTPMethod, e.Path))
+			return ""
+		}
+		if tooLong {
+			return fmt.Sprintf("the site behind the bridge is slow: %s for %s %s, and the bridge waits %v", Rounded(took), e.HTTPMethod, e.Path, limit)
+		}
+	}
+	return ""
+}
+
+// exemptIfSiteFailed exempts the check where the site failed by itself while the request was under way, or the machine was
+// overloaded.
+func (s *sending) exemptIfSiteFailed() {
+	a := s.response
+	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) {
+		return
+	}
+	limit := s.run.SiteLimit
+	if limit == 0 {
+		limit = min(s.run.Timeout/2, unknownTimeout)
+	}
+	if why := s.SiteFailure(s.since, limit); why != "" {
+		s.exemptBySite(why)
+	}
+	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout {
+		s.ExemptIfLate()
+	}
+}
+
+// unknownTimeout is how long a site may take where nobody knows how long the bridge waits for it.
+const unknownTimeout = 5 * time.Second
+
+// Rounded is a duration as people say it.
+func Rounded(d time.Duration) string {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// lateness is how late this process gets its turn. On an overloaded machine it is late, as the bridge and the mock are.
+type lateness struct {
+	mu    sync.Mutex
+	turns []lateTurn
+}
+
+type lateTurn struct {
+	at time.Time
+	by time.Duration
+}
+
+// How lateness is measured.
+const (
+	turnEvery  = 20 * time.Millisecond
+	overloaded = 200 * time.Millisecond // a turn that is so late: an idle machine is not late by a tenth of it
+)
+
+// WatchLateness measures how late this process gets its turn until ctx ends.
+func (r *Run) WatchLateness(ctx context.Context) {
+	for ctx.Err() == nil {
+		slept := time.Now()
+		time.Sleep(turnEvery)
+		if by := time.Since(slept) - turnEvery; by >= overloaded {
+			r.lateness.mu.Lock()
+			r.lateness.turns = append(r.lateness.turns, lateTurn{slept, by})
+			r.lateness.mu.Unlock()
+		}
+	}
+}
+
+// since is how late this process got its turn at most since a time, as far as it counts.
+func (l *lateness) since(start time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var most time.Duration
+	for i := len(l.turns) - 1; i >= 0 && !l.turns[i].at.Add(l.turns[i].by).Before(start); i-- {
+		most = max(most, l.turns[i].by)
+	}
+	return most
+}
+
+// ExemptIfLate exempts the check, which found something to be late, where the machine was overloaded while it ran.
+func (s *Scope) ExemptIfLate() {
+	if by := s.run.lateness.since(s.began); by > 0 {
+		s.exemptOverload(fmt.Sprintf("this process got its turn %s late", Rounded(by)))
+	}
+}
+
+// fullShare is the share of a processor below which a bridge may compute too long.
+const fullShare = 0.7
+
+// ExemptIfCrowded exempts the check, in which the bridge had not the time for what it computes, where others compute, too.
+func (s *Scope) ExemptIfCrowded() {
+	if share := processor.Share(100); share < fullShare {
+		s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
+	}
+}
+
+func (s *Scope) exemptOverload(seen string) {
+	s.Exempt("the machine is overloaded: " + seen + "; run it again with free cores")
+}
