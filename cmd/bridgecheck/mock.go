@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
@@ -21,7 +21,7 @@ import (
 )
 
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
-const controlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
+const controlTokenEnv = settings.ControlTokenEnv
 
 // mockFlags are the flags of mock.
 type mockFlags struct {
@@ -77,7 +77,10 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	token := os.Getenv(controlTokenEnv)
+	token, err := settings.SecretFromEnv(controlTokenEnv)
+	if err != nil {
+		return err
+	}
 	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood, JSONRPC: f.jsonrpc}
 	if f.control == "" {
 		o.ControlToken = token

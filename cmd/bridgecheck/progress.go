@@ -44,7 +44,7 @@ func (f *runFlags) progress(cmd *cobra.Command, plan *plan, bundles []workers.Bu
 			}
 		}
 	}
-	if f.quiet {
+	if f.Quiet {
 		return p
 	}
 	if console := format.NewConsole(os.Stderr, os.Getenv); console.Live {

@@ -16,11 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/serve"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 )
 
 func newReport() *cobra.Command {
@@ -233,7 +233,8 @@ func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, 
 			return err
 		}
 	}
-	f := &runFlags{json: asJSON}
+	f := &runFlags{}
+	f.JSON = asJSON
 	if err := f.show(cmd, report, dir); err != nil {
 		return err
 	}
