@@ -141,10 +141,10 @@ var compiledSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource("report.schema.json", doc); err != nil {
+	if err := compiler.AddResource("schema:///report.schema.json", doc); err != nil {
 		return nil, err
 	}
-	return compiler.Compile("report.schema.json")
+	return compiler.Compile("schema:///report.schema.json")
 })
 
 // conforms validates data with the published schema and names the first place that breaks it.

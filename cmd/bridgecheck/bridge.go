@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 // bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.
@@ -164,7 +165,11 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return explain(cmd, b, o.Drupal)
 	}
 	if f.stdio {
-		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), caller.Secret(os.Getenv("DRUPAL_PASSWORD")))
+		password, err := settings.SecretFromEnv("DRUPAL_PASSWORD")
+		if err != nil {
+			return err
+		}
+		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), caller.Secret(password))
 	}
 	server, err := o.Server(b)
 	if err != nil {
@@ -213,7 +218,11 @@ var addProcessor = sync.OnceFunc(func() {
 // explain prints what an account would be shown, method by method. A site without a tool for it is exit code 1.
 func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 	user := os.Getenv("DRUPAL_USER")
-	x, err := b.Explain(cmd.Context(), user, caller.Secret(os.Getenv("DRUPAL_PASSWORD")))
+	password, err := settings.SecretFromEnv("DRUPAL_PASSWORD")
+	if err != nil {
+		return err
+	}
+	x, err := b.Explain(cmd.Context(), user, caller.Secret(password))
 	who := cmp.Or(user, "an anonymous caller")
 	switch {
 	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):

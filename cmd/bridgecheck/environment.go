@@ -4,8 +4,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-
-	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 // inherited are the variables of our own environment that every bridge of --exec receives. All others may hold secrets
@@ -31,26 +29,15 @@ func bridgeEnvironment(named []string, ours ...string) []string {
 	return append(env, ours...)
 }
 
-// environment lists the variables that the user named for the bridge that the command starts, and refuses what is not
-// the name of a variable that is set.
-func (f *runFlags) environment(command string, file *settings.File) ([]string, error) {
-	if command == "" {
-		if len(f.env) > 0 {
-			return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
-		}
-		return nil, nil
-	}
-	names := f.env
-	if names == nil {
-		names = file.Env
-	}
+// checkEnvironment refuses what is not the name of a variable that is set; names come from --env, or from the configuration.
+func checkEnvironment(names []string) error {
 	for _, name := range names {
 		if before, _, ok := strings.Cut(name, "="); ok {
-			return nil, usagef("--env takes a name without a value, because others can read a command line: set %s in the environment and give --env %s", before, before)
+			return usagef("--env takes a name without a value, because others can read a command line: set %s in the environment and give --env %s", before, before)
 		}
 		if _, ok := os.LookupEnv(name); !ok {
-			return nil, usagef("--env %s: the environment variable %s is not set", name, name)
+			return usagef("--env %s: the environment variable %s is not set", name, name)
 		}
 	}
-	return names, nil
+	return nil
 }

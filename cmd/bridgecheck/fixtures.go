@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -161,7 +162,11 @@ func importSite(cmd *cobra.Command, address string) (*fixtures.Site, error) {
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
 		return nil, usagef("--url is no http or https address: give for example https://drupal.example.org")
 	}
-	user, password := os.Getenv("DRUPAL_USER"), os.Getenv("DRUPAL_PASSWORD")
+	user := os.Getenv("DRUPAL_USER")
+	password, err := settings.SecretFromEnv("DRUPAL_PASSWORD")
+	if err != nil {
+		return nil, err
+	}
 	if user == "" {
 		return nil, usagef("as which account? set DRUPAL_USER and DRUPAL_PASSWORD")
 	}

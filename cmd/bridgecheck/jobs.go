@@ -48,7 +48,7 @@ var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "on
 // inWorkers runs the bundles in worker processes, which take them from one queue, and returns the parts of each pass. What may
 // depend on more than its bundle is then tested again by this process. It returns none where this process has to test all.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, error) {
-	staff := p.staff(f.jobs, bundles)
+	staff := p.staff(f.Jobs, bundles)
 	if staff.Most == 1 {
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		},
 		Finished: func(r reports.Result) string {
 			shown.finished(r)
-			if f.failFast {
+			if f.FailFast {
 				return p.firstFailure(r)
 			}
 			return ""
@@ -99,7 +99,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return nil, final
 	}
 	p.spend(time.Since(began))
-	if err != nil && !f.quiet && !isUnreachable(err) {
+	if err != nil && !f.Quiet && !isUnreachable(err) {
 		f.alone = err.Error() // said once that worker has done it: if it cannot, its error is the same
 	}
 	if err != nil || len(slices.Concat(parts...))+len(again.Bundles) == 0 {
@@ -113,7 +113,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	if len(again.Bundles) == 0 {
 		return parts, nil
 	}
-	if again.Why != "" && !f.quiet {
+	if again.Why != "" && !f.Quiet {
 		cmd.PrintErrf("bridgecheck: one worker tests %d of %d bundles again, because %s\n", len(again.Bundles), len(bundles), terminal.Escape(again.Why))
 	}
 	if p.log != nil {
@@ -214,21 +214,21 @@ var ciRuns = []string{"GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG", "BUILDKITE
 // selectShard settles which clauses the run tests of those that the plan has.
 func (f *runFlags) selectShard(p *plan) error {
 	switch {
-	case f.shard == "" && f.runID != "":
+	case f.Shard == "" && f.RunID != "":
 		return usagef("--run-id names the run of a shard: give --shard too")
-	case f.shard == "":
+	case f.Shard == "":
 		return nil
-	case f.writeBaseline != "":
+	case f.WriteBaseline != "":
 		return usagef("--write-baseline with --shard would hold the failures of one shard: write it by a run without --shard")
 	case p.keepUp:
 		return usagef("--keep and --shard: give one of the two")
 	}
 	s := &p.shard
 	var err error
-	if s.index, s.of, err = parseShard(f.shard); err != nil {
+	if s.index, s.of, err = parseShard(f.Shard); err != nil {
 		return err
 	}
-	s.run = f.runID
+	s.run = f.RunID
 	for _, name := range ciRuns {
 		s.run = cmp.Or(s.run, os.Getenv(name))
 	}
@@ -313,7 +313,7 @@ func (f *runFlags) forWorkers(cmd *cobra.Command) []string {
 			args = append(args, "--"+flag.Name+"="+value)
 		}
 	})
-	for _, glob := range f.only { // --rerun-failed adds to them
+	for _, glob := range f.Only { // --rerun-failed adds to them
 		args = append(args, "--only="+glob)
 	}
 	return args

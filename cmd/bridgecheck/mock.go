@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
@@ -24,7 +24,7 @@ import (
 )
 
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
-const controlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
+const controlTokenEnv = settings.ControlTokenEnv
 
 // mockFlags are the flags of mock.
 type mockFlags struct {
@@ -88,7 +88,10 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	token := os.Getenv(controlTokenEnv)
+	token, err := settings.SecretFromEnv(controlTokenEnv)
+	if err != nil {
+		return err
+	}
 	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood, Drupal: f.drupal, JSONRPC: f.jsonrpc}
 	if f.control == "" {
 		o.ControlToken = token

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -61,41 +60,43 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	file := &settings.File{}
 	var err error
-	if f.config != "" {
-		if file, err = settings.Load(f.config); err != nil {
+	if f.Config != "" {
+		if file, err = settings.Load(f.Config); err != nil {
 			return nil, usageError(err)
 		}
 	}
 	if err := f.fits(file); err != nil {
 		return nil, err
 	}
+	given := cmd.Flags().Changed
+	v, err := settings.Resolve(file, &f.Values, given)
+	if err != nil {
+		return nil, err
+	}
 	p := &plan{
-		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
-		moreURLs: f.moreURLs, replicas: f.replicas, failFast: f.failFast,
-		mcpStdio: f.mcpStdio, readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
+		target: v.Target(), exec: v.Exec, mockListen: v.MockListen, moreURLs: v.MoreURLs, replicas: v.Replicas, failFast: v.FailFast,
+		mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
 	}
-	switch changed := cmd.Flags().Changed; {
-	case changed("url"):
-		p.target.URL, p.exec = f.url, ""
-	case changed("exec"):
-		p.target.URL = ""
-	}
-	if p.mcpStdio != "" && p.exec == "" {
+	switch {
+	case p.mcpStdio != "" && p.exec == "":
 		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio: give --exec too")
+	case given("env") && p.exec == "":
+		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
 	}
 	if err := p.checkReplicas(); err != nil {
 		return nil, err
 	}
-	if p.env, err = f.environment(p.exec, file); err != nil {
-		return nil, err
+	if p.exec != "" {
+		p.env = v.Env
+		if err := checkEnvironment(p.env); err != nil {
+			return nil, err
+		}
 	}
-	p.file = file
-	file.URL = p.target.URL // where identities log in by default
 	p.warnAboutPlainHTTP(cmd)
-	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
+	if p.proxy, err = recordingOf(v.DrupalProxy, v.Drupal); err != nil {
 		return nil, err
 	}
-	if p.proxy.control = f.control; p.proxy.control != "" && p.proxy.listen == "" {
+	if p.proxy.control = v.Control; p.proxy.control != "" && p.proxy.listen == "" {
 		return nil, usagef("--control changes the real site behind a recording proxy: give --drupal and --drupal-proxy too")
 	}
 	if err := p.proxy.fits(p); err != nil {
@@ -104,25 +105,24 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
 	}
-	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
+	if p.keepUp = v.Keep; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
 		return nil, usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
 	}
-	if err := p.name(cmd, f.implementation); err != nil {
+	if err := p.checkName(given); err != nil {
 		return nil, err
 	}
-	if f.previous != "" {
+	if v.Previous != "" {
 		// Before the run deletes what an earlier one left in its directory.
-		if p.previous, err = readReport(f.previous); err != nil {
+		if p.previous, err = readReport(v.Previous); err != nil {
 			return nil, err
 		}
 	}
-	if path := pick(cmd, "baseline", f.baseline, file.BaselinePath()); path != "" {
-		var err error
-		if p.baseline, err = readBaseline(path); err != nil {
+	if v.Baseline != "" {
+		if p.baseline, err = readBaseline(v.Baseline); err != nil {
 			return nil, usageError(err)
 		}
 	}
-	if err := f.selectFailed(cmd, p); err != nil {
+	if err := f.selectFailed(cmd, p, v); err != nil {
 		return nil, err
 	}
 	profiles := []testbed.Profile{{Capabilities: engine.DefaultCapabilities}}
@@ -130,7 +130,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		profiles = testbed.Profiles()
 	}
 	for i, profile := range profiles {
-		l, err := f.leg(cmd, file, profile)
+		l, err := legOf(cmd, v, profile)
 		if err != nil {
 			return nil, err
 		}
@@ -153,8 +153,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.selectShard(p); err != nil {
 		return nil, err
 	}
-	if what := p.shared(); what != "" && f.jobs > 1 {
-		return nil, usagef("--jobs is %d, and the workers would share %s: leave --jobs out", f.jobs, what)
+	if what := p.shared(); what != "" && f.Jobs > 1 {
+		return nil, usagef("--jobs is %d, and the workers would share %s: leave --jobs out", f.Jobs, what)
 	}
 	if tls := p.legs[0].options.Connection.TLS; tls != nil && tls.InsecureSkipVerify {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
@@ -192,65 +192,26 @@ func (p *plan) warnAboutPlainHTTP(cmd *cobra.Command) {
 	}
 }
 
-// name settles how the report names the bridge. The reference bridge has its name.
-func (p *plan) name(cmd *cobra.Command, given engine.Target) error {
-	for flag, value := range map[string]struct {
-		given string
-		kept  *string
-	}{
-		"implementation":         {given.Name, &p.target.Name},
-		"implementation-version": {given.Version, &p.target.Version},
-		"organisation":           {given.Organisation, &p.target.Organisation},
-		"contact":                {given.Contact, &p.target.Contact},
-	} {
-		if cmd.Flags().Changed(flag) && p.target.URL == "" && p.exec == "" {
+// checkName refuses a name for the reference bridge, which has its own.
+func (p *plan) checkName(given func(flag string) bool) error {
+	for _, flag := range []string{"implementation", "implementation-version", "organisation", "contact"} {
+		if given(flag) && p.target.URL == "" && p.exec == "" {
 			return usagef("--%s describes the bridge of --url or --exec: give one of them", flag)
 		}
-		*value.kept = pick(cmd, flag, value.given, *value.kept)
 	}
 	return nil
 }
 
-// leg settles one pass. A flag overrides the configuration, and that overrides the profile.
-func (f *runFlags) leg(cmd *cobra.Command, file *settings.File, profile testbed.Profile) (leg, error) {
+// legOf settles one pass. What the user gives overrides the profile.
+func legOf(cmd *cobra.Command, v *settings.Values, profile testbed.Profile) (leg, error) {
 	o := engine.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
 	if profile.Run != nil {
 		profile.Run(&o)
 	}
-	o, err := file.Options(cmd.Context(), o)
+	o.Bridge.UpstreamTimeout = profile.UpstreamTimeout
+	o, err := v.Options(cmd.Context(), o)
 	if err != nil && cmd.Context().Err() == nil { // else the run that follows reports that it was interrupted
-		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), file, f.reportDir, file.Sessions())))
-	}
-	if f.mcpStdio != "" {
-		o.Capabilities = append(slices.Clone(o.Capabilities), "mcp-stdio")
-	}
-	o.Capabilities = append(slices.Clone(o.Capabilities), f.claimedByReplicas()...)
-	if o.Capabilities, err = engine.Claim(o.Capabilities, f.capabilities); err != nil {
-		return leg{}, err
-	}
-	o.Bridge.PageSize = pick(cmd, "page-size", f.pageSize, o.Bridge.PageSize)
-	o.Bridge.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.Bridge.DiscoveryTTL)
-	if profile.UpstreamTimeout > 0 {
-		o.Bridge.UpstreamTimeout = profile.UpstreamTimeout
-	}
-	o.Bridge.UpstreamTimeout = pick(cmd, "upstream-timeout", f.upstreamTimeout, o.Bridge.UpstreamTimeout)
-	o.Connection.Timeout = pick(cmd, "timeout", f.timeout, o.Connection.Timeout)
-	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
-	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
-	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
-	o.Contract = pick(cmd, "contract", f.contract, o.Contract)
-	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
-	if f.clients != nil {
-		o.Clients = f.clients
-	}
-	if o.Wire = contract.Wire(pick(cmd, "wire", f.side, string(o.Wire))); o.Wire != "" && o.Wire != contract.Front {
-		return leg{}, usagef("--wire is %q: give front, or leave it out to count both sides", o.Wire)
-	}
-	if f.only != nil {
-		o.Only = f.only
-	}
-	if f.skip != nil {
-		o.Skip = f.skip
+		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), &v.File, v.ReportDir, v.Sessions())))
 	}
 	return leg{profile: profile.Name, options: o}, nil
 }
@@ -270,47 +231,21 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	switch {
 	case changed("url") && changed("exec"):
 		return usagef("--url names a running bridge, --exec starts one: give one of the two")
-	case f.pageSize < 1:
-		return usagef("--page-size is %d: give 1 or more", f.pageSize)
-	case f.jobs < 0:
-		return usagef("--jobs is %d: give 1 or more, or 0 for as many as help", f.jobs)
-	case f.cases < 1:
-		return usagef("--cases is %d: give 1 or more", f.cases)
-	case f.discoveryTTL < 0:
-		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
-	case f.upstreamTimeout < 0:
-		return usagef("--upstream-timeout is %s: give 0 or more, for example 2s", f.upstreamTimeout)
 	case changed("rerun-failed") && changed("only"):
 		return usagef("--rerun-failed and --only both say which clauses are tested: give one of the two")
-	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{{"timeout", f.timeout}, {"run-timeout", f.runTimeout}, {"ready-timeout", f.readyTimeout}} {
-		if d.value <= 0 {
-			return usagef("--%s is %s: give more than 0, for example 10s", d.flag, d.value)
-		}
 	}
 	return nil
 }
 
 // fits refuses a configuration that describes a bridge but names none: the run would test the reference bridge instead.
 func (f *runFlags) fits(file *settings.File) error {
-	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
+	if f.Config == "" || f.URL != "" || f.Exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}
 	if key := file.ForOneBridge(); key != "" {
-		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
+		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.Config, key)
 	}
 	return nil
-}
-
-// pick returns the value of a flag that was given, else that of the configuration, else the default of the flag.
-func pick[T comparable](cmd *cobra.Command, flag string, given, configured T) T {
-	if cmd.Flags().Changed(flag) {
-		return given
-	}
-	return cmp.Or(configured, given)
 }
 
 // readBaseline reads a baseline and checks its clauses against the contract.
@@ -350,19 +285,19 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
-	case len(args) == 1 && f.rerunFailed == inReportDir:
-		f.rerunFailed = args[0]
+	case len(args) == 1 && f.RerunFailed == inReportDir:
+		f.RerunFailed = args[0]
 		return nil
 	}
 	return usagef("%s takes no arguments, got %q: see %[1]s --help", cmd.CommandPath(), args[0])
 }
 
 // selectFailed reads the report of --rerun-failed and makes its failed clauses those of --only.
-func (f *runFlags) selectFailed(cmd *cobra.Command, p *plan) error {
-	if f.rerunFailed == "" {
+func (f *runFlags) selectFailed(cmd *cobra.Command, p *plan, v *settings.Values) error {
+	if f.RerunFailed == "" {
 		return nil
 	}
-	p.rerunOf = f.rerunFailed
+	p.rerunOf = f.RerunFailed
 	if p.rerunOf == inReportDir {
 		p.rerunOf = p.reportDir
 	}
@@ -374,14 +309,15 @@ func (f *runFlags) selectFailed(cmd *cobra.Command, p *plan) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range failedClauses(report, f.strict || p.file.Strict) {
+	for _, id := range failedClauses(report, v.Strict) {
 		if !slices.ContainsFunc(known, func(c contract.Clause) bool { return c.ID == id }) {
 			cmd.PrintErrf("bridgecheck: warning: %s of %s is no clause of this contract: it is not tested\n", terminal.Escape(id), terminal.Escape(p.rerunOf))
 			continue
 		}
-		f.only = append(f.only, id)
+		f.Only = append(f.Only, id) // of the workers, too
 	}
-	if len(f.only) == 0 {
+	v.Only = f.Only
+	if len(f.Only) == 0 {
 		return usagef("no clause failed in %s: there is nothing to test again", p.rerunOf)
 	}
 	return nil

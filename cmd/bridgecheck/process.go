@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,37 +154,6 @@ func replicaEnvironment(replicas int) []string {
 	return env
 }
 
-// urls is a flag for the URLs of replicas: the target, and more.
-type urls struct {
-	first *string
-	more  *[]string
-}
-
-func (u *urls) String() string {
-	if u.first == nil {
-		return ""
-	}
-	return *u.first
-}
-
-func (u *urls) Type() string { return "string" }
-
-func (u *urls) Set(text string) error {
-	if *u.first == "" {
-		*u.first = text
-		return nil
-	}
-	base, err := engine.BaseURL(text)
-	if err != nil {
-		return err
-	}
-	if base.User != nil {
-		return errors.New("the credentials belong into the first --url")
-	}
-	*u.more = append(*u.more, base.String())
-	return nil
-}
-
 // checkReplicas refuses --replicas where nothing is started.
 func (p *plan) checkReplicas() error {
 	switch {
@@ -191,17 +161,6 @@ func (p *plan) checkReplicas() error {
 		return usagef("--replicas is %d: give 1 or more", p.replicas)
 	case p.replicas > 1 && p.exec == "":
 		return usagef("--replicas starts replicas of the bridge of --exec: give --exec too, or --url for each that runs")
-	}
-	return nil
-}
-
-// claimedByReplicas are the capabilities that several replicas claim.
-func (f *runFlags) claimedByReplicas() []string {
-	switch {
-	case f.replicas > 1 && os.Getenv("BRIDGE_SHARED") != "":
-		return []string{"replicas", "replicas-shared"}
-	case f.replicas > 1, len(f.moreURLs) > 0:
-		return []string{"replicas"}
 	}
 	return nil
 }
@@ -222,6 +181,34 @@ func splitCommand(command string) ([]string, error) {
 	return shlex.Split(command)
 }
 
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*=`)
+
+// hint says how a command is written that --exec does not take as a shell does; "": it has nothing of a shell.
+func hint(words []string) string {
+	if assignment.MatchString(words[0]) {
+		return "; --exec sets no variables: write 'env " + words[0] + " …'"
+	}
+	if i := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"|", "||", "&&", ";", "&", ">", "<"}, w) }); i > 0 {
+		return "; --exec runs no shell, and " + words[i] + " is an argument of the program: write sh -c '…'"
+	}
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		return ""
+	}
+	script, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer script.Close()
+	first := make([]byte, 128)
+	n, _ := script.Read(first) // what cannot be read has no first line
+	line, _, _ := strings.Cut(string(first[:n]), "\n")
+	if strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r") {
+		return "; the first line of " + path + " ends with CRLF, so its interpreter is not found: save it with LF"
+	}
+	return ""
+}
+
 // start runs command as part of a group, with its output in a log.
 func start(command string, group *processtree.Group, log *bridgeLog, env []string) (*process, error) {
 	words, err := splitCommand(command)
@@ -238,7 +225,7 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	cmd.WaitDelay = drainTime
 	tree, err := group.Start(cmd)
 	if err != nil {
-		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
+		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s%s", command, reason(err), hint(words))}
 	}
 	p := &process{command: command, cmd: cmd, tree: tree, log: log, exited: make(chan struct{})}
 	go func() {
@@ -265,7 +252,11 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 		select {
 		case <-tick.C:
 		case <-p.exited:
-			return &notReadyError{reason: fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.log.tail())}
+			how := p.cmd.ProcessState.String()
+			if p.cmd.ProcessState.Success() {
+				how += "; a program that goes into the background (a daemon) has to stay in the foreground here"
+			}
+			return &notReadyError{reason: fmt.Sprintf("the bridge %q ended before it was ready: %s%s%s", p.command, how, hint(p.cmd.Args), p.log.tail())}
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return nil

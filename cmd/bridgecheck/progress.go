@@ -44,11 +44,11 @@ func (f *runFlags) progress(cmd *cobra.Command, plan *plan, bundles []workers.Bu
 			}
 		}
 	}
-	if f.quiet {
+	if f.Quiet {
 		return p
 	}
 	if console := format.NewConsole(os.Stderr, os.Getenv); console.Live {
-		p.console, console.Verbose = console, f.verbose
+		p.console, console.Verbose = console, f.Verbose
 		return p
 	}
 	p.ended.Go(p.beat)

@@ -291,8 +291,7 @@ func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Rep
 	if site, noted := o.Report.Settings[siteSetting]; noted && site != mockSite {
 		return nil, usagef("the report is of the site %v, and replay has only %s: run the clause instead: bridgecheck run --exec … --only %s --keep", site, mockSite, o.Clause)
 	}
-	env, err := (&runFlags{env: r.env}).environment(r.command, &settings.File{})
-	if err != nil {
+	if err := checkEnvironment(r.env); err != nil {
 		return nil, err
 	}
 	logs, err := os.MkdirTemp("", "bridgecheck-*")
@@ -304,7 +303,7 @@ func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Rep
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{exec: r.command, env: env, readyTimeout: readyTime, reportDir: logs}
+	p := &plan{exec: r.command, env: r.env, readyTimeout: readyTime, reportDir: logs}
 	stage, err := p.stage(cmd.Context(), leg{options: options})
 	if err != nil {
 		return nil, err

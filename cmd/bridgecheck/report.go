@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
@@ -143,7 +144,7 @@ bridges side by side.`,
 			case err != nil:
 				return err
 			case shards != nil:
-				return mergeShards(cmd, shards, reportDir, baseline, &runFlags{json: asJSON, verbose: verbose}, asHTML || output != "")
+				return mergeShards(cmd, shards, reportDir, baseline, &runFlags{Values: settings.Values{Command: settings.Command{JSON: asJSON, Verbose: verbose}}}, asHTML || output != "")
 			case reportDir != "" || baseline != "":
 				return usagef("--report-dir and --baseline are for the shards of one run: %s holds none", args[0])
 			}

@@ -20,10 +20,16 @@ const dirMode = 0o755
 // not start. It says on stderr when it takes permissions away.
 func prepare(dir string, stderr io.Writer) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
+		if to, dangles := os.Readlink(dir); dangles == nil {
+			err = fmt.Errorf("it is a link to %s, which is not there", to)
+		}
 		return unwritable(dir, err)
 	}
 	if err := narrow(dir, stderr); err != nil {
 		return unwritable(dir, err)
+	}
+	if temp := os.TempDir(); !isDir(temp) {
+		return usagef("the directory for temporary files %s is not there: make it, or set TMPDIR to another", temp)
 	}
 	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
 	if err != nil {
@@ -31,6 +37,11 @@ func prepare(dir string, stderr io.Writer) error {
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // removeReport removes the report of an earlier run, so that nobody reads it as that of this run when this one ends early.

@@ -24,41 +24,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// runFlags are the flags of run. The configuration supplies the values of flags that are not given.
+// runFlags are the flags of run, as the table of settings has them. The configuration supplies the values of flags that are not given.
 type runFlags struct {
-	config                    string
-	url, exec, mockListen     string
-	moreURLs                  []string // of further replicas
-	replicas                  int      // that --exec starts
-	drupal, drupalProxy       string
-	control                   string
-	mcpStdio                  string
-	env                       []string
-	readyTimeout              time.Duration
-	capabilities              string
-	pageSize                  int
-	discoveryTTL              time.Duration
-	upstreamTimeout           time.Duration
-	only, skip                []string
-	rerunFailed               string // a report or inReportDir; "": not given
-	failFast, keepUp          bool
-	jobs                      int    // 0: as many as help
-	worker                    bool   // one of another run
-	alone                     string // why one worker tests all; "": it need not, or is asked to
-	shard, runID              string
-	contract                  string // a version
-	side                      string // that counts; "": both
-	strict, quiet, list, json bool
-	verbose                   bool // show each failure with its details
-	clients                   []string
-	cleanup, configSchema     bool
-	reportDir                 string
-	timeout, runTimeout       time.Duration
-	seed                      int64
-	cases                     int
-	baseline, writeBaseline   string
-	previous                  string
-	implementation            engine.Target // of it name, version, organisation and contact
+	settings.Values
+	alone string // why one worker tests all; "": it need not, or is asked to
 }
 
 func newRun() *cobra.Command { return (&runFlags{}).command() }
@@ -115,66 +84,19 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 			return f.run(cmd)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.config, "config", "", "YAML `file` with the values of flags, and more; a flag overrides it")
-	flags.Var(&urls{&f.url, &f.moreURLs}, "url", "base `URL` of the bridge; user:password in it are the credentials of the agent; again for each further replica of it")
-	flags.IntVar(&f.replicas, "replicas", 1, "with --exec: how many replicas of the bridge are started; more than 1 claims replicas")
-	flags.StringVar(&f.exec, "exec", "", "`command` that starts the bridge, split into words as a shell does")
-	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
-	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
-	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed")
-	flags.StringVar(&f.control, "control", "", "`URL` of the control plane of the site of --drupal, with its token in "+controlTokenEnv+"; checks change that site. Needs --drupal-proxy")
-	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio")
-	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "with --exec: how long the bridge may take until its first response")
-	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
-	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
-	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show old tools after the site changed; 0: unknown (1s with --exec)")
-	flags.DurationVar(&f.upstreamTimeout, "upstream-timeout", 0, "how long the bridge waits for the site; 0: unknown (2s with --exec, in whole seconds there)")
-	flags.StringArrayVar(&f.only, "only", nil, "test only the clauses that this `glob` matches; repeatable")
-	flags.StringArrayVar(&f.skip, "skip", nil, "leave out the clauses that this `glob` matches; repeatable")
-	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir")
-	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
-	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
-	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own, or all at the bridge of --url; 0: as many as help, at most 12")
-	flags.StringVar(&f.shard, "shard", "", "test only the clauses of shard `I/N`, as 1/3; report merge makes one report of all")
-	flags.StringVar(&f.runID, "run-id", "", "with --shard: `name` of the run, the same for all its shards (default that of the CI run)")
-	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
-	flags.StringVar(&f.contract, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
-	flags.StringVar(&f.side, "wire", "", "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested")
-	flags.StringSliceVar(&f.clients, "client", nil, "of what MCP `clients` and model providers refuse, test what these do: claude, openai, gemini; without it, all")
-	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
-	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of one request")
-	flags.DurationVar(&f.runTimeout, "run-timeout", 10*time.Minute, "time limit of the whole run")
-	flags.Int64Var(&f.seed, "seed", 1, "seed of the generated cases")
-	flags.IntVar(&f.cases, "cases", 400, "maximum of generated cases, and of tools to describe, in one check")
-	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must still fail as the file says")
-	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures to this `file`, as a first baseline")
-	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists what changed since")
-	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
-	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
-	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of the organisation that makes the bridge, for the report")
-	flags.StringVar(&f.implementation.Contact, "contact", "", "contact `address` of the bridge's makers, for the report")
-	flags.BoolVar(&f.quiet, "quiet", false, "print only the verdict")
-	flags.BoolVar(&f.verbose, "verbose", false, "print every failure, warning and untested MUST with its details, not a summary of one screen")
-	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
-	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
-	flags.BoolVar(&f.configSchema, "config-schema", false, "print the JSON Schema of the file of --config, for editors, and test nothing")
-	flags.BoolVar(&f.worker, "worker", false, "do the job that comes on stdin")
-	_ = flags.MarkHidden("worker") // it exists
-	addJSON(cmd, &f.json)
+	settings.AddFlags(cmd.Flags(), &f.Values)
+	cmd.Flags().Lookup("rerun-failed").NoOptDefVal = inReportDir
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
 	collectLess()
 	switch {
-	case f.worker:
+	case f.Worker:
 		return serveRun(cmd)
-	case f.cleanup:
+	case f.Cleanup:
 		return f.cleanUp(cmd)
-	case f.configSchema:
+	case f.ConfigSchema:
 		schema, err := settings.Schema()
 		if err != nil {
 			return err
@@ -190,8 +112,8 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			cmd.PrintErrf("bridgecheck: %s: try again by bridgecheck run --cleanup\n", terminal.Escape(err.Error()))
 		}
 	}()
-	if f.list {
-		return listChecks(cmd.OutOrStdout(), p.checks(), f.json)
+	if f.List {
+		return listChecks(cmd.OutOrStdout(), p.checks(), f.JSON)
 	}
 	if err := prepare(p.reportDir, cmd.ErrOrStderr()); err != nil {
 		return err
@@ -315,7 +237,7 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle,
 			shown.started(clause)
 		}
 		l.options.Progress = shown.finished
-		if f.failFast {
+		if f.FailFast {
 			l.options.Pass.StopAfter = p.firstFailure
 		}
 		if !b.Shared || p.shard.of > 0 {
@@ -351,7 +273,7 @@ func (p *plan) firstFailure(r reports.Result) string {
 // writeKnown writes the failures as a baseline, if one is requested.
 func (f *runFlags) writeKnown(cmd *cobra.Command, report *reports.Report) error {
 	switch {
-	case f.writeBaseline == "":
+	case f.WriteBaseline == "":
 		return nil
 	case report.NoBridge != "":
 		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", terminal.Escape(report.NoBridge))
@@ -364,8 +286,8 @@ func (f *runFlags) writeKnown(cmd *cobra.Command, report *reports.Report) error 
 	if err := baseline.From(report).Write(&text); err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o644); err != nil {
-		return usagef("the baseline %s cannot be written: %s; give another by --write-baseline", f.writeBaseline, reason(err))
+	if err := os.WriteFile(f.WriteBaseline, text.Bytes(), 0o644); err != nil {
+		return usagef("the baseline %s cannot be written: %s; give another by --write-baseline", f.WriteBaseline, reason(err))
 	}
 	return nil
 }
@@ -378,7 +300,7 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 	if unwritten != nil {
 		missing := fmt.Sprintf("the report in %s cannot be written: %s", dir, reason(unwritten))
 		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(missing))
-		if dir = ""; !f.json && !f.quiet {
+		if dir = ""; !f.JSON && !f.Quiet {
 			fmt.Fprintln(out, terminal.Escape(missing))
 		}
 	}
@@ -393,17 +315,17 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 
 func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) error {
 	switch {
-	case f.json:
+	case f.JSON:
 		var b bytes.Buffer
 		if err := reports.WriteJSON(&b, report); err != nil {
 			return err
 		}
 		_, err := out.Write(terminal.JSON(b.Bytes()))
 		return err
-	case f.quiet:
+	case f.Quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
-	case f.verbose:
+	case f.Verbose:
 		return console(out).Details(report, dir)
 	}
 	return console(out).Summary(report, dir)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
@@ -231,7 +231,11 @@ func (s *stage) controlled(ctx context.Context, address string) error {
 	if address == "" {
 		return nil
 	}
-	client, err := control.New(address, os.Getenv(controlTokenEnv))
+	token, err := settings.SecretFromEnv(controlTokenEnv)
+	if err != nil {
+		return err
+	}
+	client, err := control.New(address, token)
 	if err != nil {
 		return usagef("--control: %v", err)
 	}

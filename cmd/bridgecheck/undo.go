@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,13 +57,16 @@ func undo(ctx context.Context, file *settings.File, dir string, sessions []setti
 // cleanUp undoes what an earlier run into the same report directory left behind.
 func (f *runFlags) cleanUp(cmd *cobra.Command) error {
 	file := &settings.File{}
-	if f.config != "" {
+	if f.Config != "" {
 		var err error
-		if file, err = settings.Load(f.config); err != nil {
+		if file, err = settings.Load(f.Config); err != nil {
 			return usageError(err)
 		}
 	}
-	dir := pick(cmd, "report-dir", f.reportDir, file.ReportDir)
+	dir := f.ReportDir
+	if !cmd.Flags().Changed("report-dir") {
+		dir = cmp.Or(file.ReportDir, dir)
+	}
 	data, err := os.ReadFile(filepath.Join(dir, undoName))
 	if errors.Is(err, os.ErrNotExist) {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "nothing to undo in %s\n", dir)

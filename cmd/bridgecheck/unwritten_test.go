@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 )
@@ -29,9 +30,9 @@ func TestTheVerdictNeedsNoFile(t *testing.T) {
 		want  []string
 	}{
 		"summary": {runFlags{}, []string{"report in " + dir + " cannot be written: not a directory\n", "FAILED  list/x", "\nnot conformant: 1 clause fails\n"}},
-		"verbose": {runFlags{verbose: true}, []string{"cannot be written", "FAILED  list/x", "\nnot conformant: 1 clause fails\n"}},
-		"quiet":   {runFlags{quiet: true}, []string{"not conformant: 1 clause fails\n"}},
-		"json":    {runFlags{json: true}, []string{`"id": "list/x"`}},
+		"verbose": {runFlags{Values: settings.Values{Command: settings.Command{Verbose: true}}}, []string{"cannot be written", "FAILED  list/x", "\nnot conformant: 1 clause fails\n"}},
+		"quiet":   {runFlags{Values: settings.Values{Command: settings.Command{Quiet: true}}}, []string{"not conformant: 1 clause fails\n"}},
+		"json":    {runFlags{Values: settings.Values{Command: settings.Command{JSON: true}}}, []string{`"id": "list/x"`}},
 	} {
 		cmd := newRun()
 		var out, errs bytes.Buffer

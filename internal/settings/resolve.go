@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
@@ -87,9 +86,12 @@ func (f *File) check() error {
 	case f.Settings.Invalidate != nil && !strings.HasPrefix(f.Settings.Invalidate.Path, "/"):
 		return f.fault(f.firstGiven("settings.invalidate.path", "settings.invalidate"), "settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
 	}
-	for key, value := range map[string]int{"cases": f.Cases, "settings.page_size": f.Settings.PageSize, "settings.rate_limit": f.Settings.RateLimit} {
-		if f.given(key) && value < 1 {
-			return f.fault(key, "%s is %d: give 1 or more", key, value)
+	for _, setting := range Table() {
+		if setting.Key == "" || setting.at == nil || !f.given(setting.Key) {
+			continue
+		}
+		if fault := setting.fault(&Values{File: *f}); fault != "" {
+			return f.fault(setting.Key, "%s is %s", setting.Key, fault)
 		}
 	}
 	if err := f.checkAddresses(); err != nil {
@@ -250,20 +252,8 @@ func (f *File) Options(ctx context.Context, o engine.Options) (engine.Options, e
 	if o.Connection.Proxy, err = f.proxy(); err != nil {
 		return o, err
 	}
+	(&Values{File: *f}).apply(&o)
 	s := f.Settings
-	o.Bridge.PageSize = cmp.Or(s.PageSize, o.Bridge.PageSize)
-	o.Bridge.DiscoveryTTL = cmp.Or(time.Duration(s.DiscoveryTTL), o.Bridge.DiscoveryTTL)
-	o.Bridge.UpstreamTimeout = cmp.Or(time.Duration(s.UpstreamTimeout), o.Bridge.UpstreamTimeout)
-	o.Bridge.RateLimit = cmp.Or(s.RateLimit, o.Bridge.RateLimit)
-	o.Connection.Timeout, o.RunTimeout = cmp.Or(time.Duration(f.Timeout), o.Connection.Timeout), cmp.Or(time.Duration(f.RunTimeout), o.RunTimeout)
-	o.Only, o.Skip = append(o.Only, f.Only...), append(o.Skip, f.Skip...)
-	o.Wire = contract.Wire(cmp.Or(f.Wire, string(o.Wire)))
-	o.Strict, o.Connection.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Connection.Rate), cmp.Or(f.Seed, o.Seed)
-	o.Cases = cmp.Or(f.Cases, o.Cases)
-	o.Contract = cmp.Or(f.Contract, o.Contract)
-	if f.Clients != nil {
-		o.Clients = f.Clients
-	}
 	if s.Include != nil || s.Exclude != nil {
 		patterns := check.DefaultPatterns
 		if s.Include != nil {

@@ -1,12 +1,8 @@
 package settings
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	gotoken "go/token"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,19 +10,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// source is where each key is documented, once.
-//
-//go:embed config.go
-var source string
-
-// Schema is the JSON Schema of a configuration, for editors: its keys are those of File, with their comments as descriptions.
+// Schema is the JSON Schema of a configuration, for editors: its keys are those of File, described as in the table of settings.
 // Parse checks more.
 func Schema() ([]byte, error) {
-	comments, err := commentsIn(source)
-	if err != nil {
-		return nil, err
+	help := map[string]string{}
+	for _, s := range Table() {
+		if s.Key != "" {
+			help[s.Key] = s.Help
+			if s.Default != "" {
+				help[s.Key] += " (default " + s.Default + ")"
+			}
+		}
 	}
-	schema := schemaOf(reflect.TypeFor[File](), comments)
+	schema := schemaOf(reflect.TypeFor[File](), "", help)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "A configuration of bridgecheck run"
 	data, err := json.MarshalIndent(schema, "", "  ")
@@ -36,32 +32,8 @@ func Schema() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// commentsIn are the comments behind the fields of a source's structs, by TYPE.FIELD.
-func commentsIn(source string) (map[string]string, error) {
-	file, err := parser.ParseFile(gotoken.NewFileSet(), "config.go", source, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("the comments of the configuration: %w", err)
-	}
-	comments := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.TypeSpec)
-		if !ok {
-			return true
-		}
-		if fields, ok := spec.Type.(*ast.StructType); ok {
-			for _, field := range fields.Fields.List {
-				for _, name := range field.Names {
-					comments[spec.Name.Name+"."+name.Name] = strings.TrimSpace(field.Comment.Text())
-				}
-			}
-		}
-		return true
-	})
-	return comments, nil
-}
-
-// schemaOf is the schema of a type as yaml reads it.
-func schemaOf(t reflect.Type, comments map[string]string) map[string]any {
+// schemaOf is the schema of a type, at a key, as yaml reads it.
+func schemaOf(t reflect.Type, at string, help map[string]string) map[string]any {
 	switch t {
 	case reflect.TypeFor[yaml.Node]():
 		return map[string]any{}
@@ -70,11 +42,11 @@ func schemaOf(t reflect.Type, comments map[string]string) map[string]any {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return schemaOf(t.Elem(), comments)
+		return schemaOf(t.Elem(), at, help)
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), comments)}
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), at+"[]", help)}
 	case reflect.Map:
-		s := map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), comments)}
+		s := map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), at+".NAME", help)}
 		if t.Elem() == reflect.TypeFor[Identity]() {
 			s["propertyNames"] = map[string]any{"enum": slices.Sorted(slices.Values(roles))}
 		}
@@ -83,9 +55,10 @@ func schemaOf(t reflect.Type, comments map[string]string) map[string]any {
 		properties := map[string]any{}
 		for field := range t.Fields() {
 			if name := field.Tag.Get("yaml"); name != "" {
-				property := schemaOf(field.Type, comments)
-				if comment := comments[t.Name()+"."+field.Name]; comment != "" {
-					property["description"] = comment
+				key := strings.TrimPrefix(at+"."+name, ".")
+				property := schemaOf(field.Type, key, help)
+				if text := help[key]; text != "" {
+					property["description"] = strings.ReplaceAll(text, "`", "")
 				}
 				properties[name] = property
 			}

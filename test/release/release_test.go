@@ -107,15 +107,15 @@ func TestActionScript(t *testing.T) {
 		inputs map[string]string
 		want   []string
 	}{
-		{"defaults", nil, []string{"run", "--report-dir", "bridgecheck-report"}},
-		{"a bridge that is up", map[string]string{"url": "http://127.0.0.1:8081", "mock-listen": "127.0.0.1:8080", "strict": "true"},
-			[]string{"run", "--report-dir", "bridgecheck-report", "--url", "http://127.0.0.1:8081", "--mock-listen", "127.0.0.1:8080", "--strict"}},
+		{"defaults", nil, []string{"run", "--report-dir=bridgecheck-report"}},
+		{"a bridge that is up", map[string]string{"url": "http://127.0.0.1:8081", "mock-listen": "127.0.0.1:8080", "strict": "true", "discovery-ttl": "2s"},
+			[]string{"run", "--url=http://127.0.0.1:8081", "--mock-listen=127.0.0.1:8080", "--discovery-ttl=2s", "--strict", "--report-dir=bridgecheck-report"}},
 		{"a command", map[string]string{"exec": "node bridge.js --port 1", "capabilities": "-discovery-permission", "report-dir": "out put"},
-			[]string{"run", "--report-dir", "out put", "--exec", "node bridge.js --port 1", "--capabilities=-discovery-permission"}},
+			[]string{"run", "--exec=node bridge.js --port 1", "--capabilities=-discovery-permission", "--report-dir=out put"}},
 		{"a part of the clauses", map[string]string{"exec": "node bridge.js", "mcp-stdio": "node stdio.js", "only": "list/* mcp/*", "skip": "load", "contract": "1.0"},
-			[]string{"run", "--report-dir", "bridgecheck-report", "--exec", "node bridge.js", "--mcp-stdio", "node stdio.js", "--only", "list/*", "--only", "mcp/*", "--skip", "load", "--contract", "1.0"}},
+			[]string{"run", "--exec=node bridge.js", "--mcp-stdio=node stdio.js", "--only=list/*", "--only=mcp/*", "--skip=load", "--contract=1.0", "--report-dir=bridgecheck-report"}},
 		{"hostile text", map[string]string{"url": hostile, "implementation": hostile},
-			[]string{"run", "--report-dir", "bridgecheck-report", "--url", hostile, "--implementation", hostile}},
+			[]string{"run", "--url=" + hostile, "--report-dir=bridgecheck-report", "--implementation=" + hostile}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
