@@ -175,7 +175,7 @@ func (a *Response) add(ctx context.Context, in io.Reader, list string) (err erro
 		switch {
 		case len(a.Methods) == maxMethods || a.held+len(raw) > maxHeld:
 			a.LeftOut = true
-			return jsondoc.Enough
+			return jsondoc.ErrEnough
 		case raw == nil:
 			a.LeftOut = true
 			return nil

@@ -15,13 +15,13 @@ const (
 	maxOthers  = 100      // members beside the list
 )
 
-// Enough says that the rest of a list need not be cut into items.
-var Enough = errors.New("the rest of the list is passed over")
+// ErrEnough says that the rest of a list need not be cut into items.
+var ErrEnough = errors.New("the rest of the list is passed over")
 
 // Stream reads an object of which one member, list, is an array that may be too long to hold. Items and members are cut out by
 // their brackets and quotes, and nobody has looked into them: parse each by itself, so that one that is broken costs itself
 // only. item receives the bytes of each item, which it may keep, or nil for one of more than longest bytes; an error of item
-// ends the reading, and Enough that of the list alone. others are the members beside the list.
+// ends the reading, and ErrEnough that of the list alone. others are the members beside the list.
 func Stream(r io.Reader, list string, longest int, item func(raw []byte) error) (others []Member, err error) {
 	s := stream{bufio.NewReaderSize(r, windowSize)}
 	if mark, _ := s.in.Peek(3); string(mark) == "\xef\xbb\xbf" {
@@ -55,7 +55,7 @@ func Stream(r io.Reader, list string, longest int, item func(raw []byte) error) 
 				if err != nil {
 					return err
 				}
-				if err = item(raw); err == Enough { //nolint:errorlint // it is not wrapped
+				if err = item(raw); err == ErrEnough { //nolint:errorlint // it is not wrapped
 					if _, broken := s.scan(1, 0); broken != nil {
 						err = broken
 					}
@@ -125,7 +125,7 @@ func (s *stream) parts(closing byte, part func() error) error {
 		return err
 	}
 	for {
-		if err := part(); err == Enough { //nolint:errorlint // it is not wrapped
+		if err := part(); err == ErrEnough { //nolint:errorlint // it is not wrapped
 			return nil
 		} else if err != nil {
 			return err
