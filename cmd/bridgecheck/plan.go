@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -93,6 +94,11 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		}
 	}
 	p.warnAboutPlainHTTP(cmd)
+	if req, err := http.NewRequest(http.MethodGet, p.target.URL, nil); err == nil && v.Proxy == "" {
+		if proxy, err := http.ProxyFromEnvironment(req); err == nil && proxy != nil {
+			cmd.PrintErrf("bridgecheck: the requests to the bridge go through the proxy %s of the environment\n", terminal.Escape(proxy.Redacted()))
+		}
+	}
 	if p.proxy, err = recordingOf(v.DrupalProxy, v.Drupal); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func preflight(ctx context.Context, t *check.T) error {
 				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
 			}
 		}
-		return &UnreachableError{URL: t.URL, Reason: reason}
+		return &UnreachableError{URL: t.URL, Reason: byProxy(t, reason)}
 	}
 	if list.Status >= http.StatusBadGateway && list.Code() != "" {
 		if err := siteDown(t, list); err != nil {
@@ -85,6 +85,19 @@ func preflight(ctx context.Context, t *check.T) error {
 		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
+}
+
+// byProxy names the proxy that stands between the run and a bridge that cannot be reached.
+func byProxy(t *check.T, reason error) error {
+	req, err := http.NewRequest(http.MethodGet, t.URL, nil)
+	if err != nil || t.Transport.Proxy == nil {
+		return reason
+	}
+	proxy, err := t.Transport.Proxy(req)
+	if err != nil || proxy == nil {
+		return reason
+	}
+	return fmt.Errorf("%w; the requests go through the proxy %s: NO_PROXY in the environment names hosts that are reached without it", reason, proxy.Redacted())
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.

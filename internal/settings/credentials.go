@@ -155,6 +155,9 @@ func (f *File) logIn(ctx context.Context, l Login, o engine.Options) (string, er
 			return session, nil
 		}
 	}
+	if l.URL == "" && (resp.status == http.StatusNotFound || resp.status == http.StatusMethodNotAllowed) {
+		return "", fmt.Errorf("%s has no login page (%d): it is the bridge and not the Drupal site; give the site's address as login.url", site, resp.status)
+	}
 	return "", fmt.Errorf("%s refused the login of %s with %d and no session cookie", site, l.User, resp.status)
 }
 

@@ -182,7 +182,7 @@ func Table() []Setting {
 		{Key: "wrong_tokens.NAME.file", Help: "file that holds such a token"},
 		{Key: "invocations[].tool", Help: "tool that a run without a mock may call, many times and with any arguments"},
 		{Key: "invocations[].identity", Default: "agent", Help: "identity that calls it"},
-		{Key: "invocations[].arguments", Help: "arguments of the call, a mapping; without them the tool is called with none, which invoke/empty-arguments needs of one tool"},
+		{Key: "invocations[].arguments", Help: "arguments of the call, a mapping; without them the tool is called with none; invoke/empty-arguments applies where one call of the list has none"},
 		{Key: "invocations[].expect.status", Default: "200", Help: "HTTP status of its response"},
 		{Key: "invocations[].expect.result", Help: "result of the call, any JSON; if unset, any result"},
 

@@ -187,6 +187,9 @@ func From(r *reports.Report) *File {
 		if !known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
 			continue
 		}
+		if strings.HasPrefix(result.KnownReason, notTestable) { // what keeps it from being tested has the entry
+			continue
+		}
 		faults := findings(result, false)
 		if i := slices.IndexFunc(faults, func(f reports.Finding) bool { return f.Tool == "" && f.Identity == "" }); i >= 0 {
 			faults = faults[i : i+1] // which takes an entry for the whole clause: any other would say less

@@ -235,3 +235,38 @@ func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
 		t.Errorf("the message is %q, want %q", got.Message, want)
 	}
 }
+
+// What could not be tested because of a clause that the baseline excuses is known, too, and gets no entry of its own; what is
+// untestable for another reason still counts.
+func TestWhatAKnownFailureKeepsFromBeingTestedIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		message string
+		culprit reports.Verdict
+		want    reports.Verdict
+	}{
+		"its culprit is known":         {"no cursor came (list/page-size tests that)", reports.Fail, reports.Known},
+		"one of several is":            {"no cursor came (list/paginates and list/page-size test that)", reports.Fail, reports.Known},
+		"a glob names it":              {"no cursor came (list/page-* tests that)", reports.Fail, reports.Known},
+		"its culprit passes":           {"no cursor came (list/page-size tests that)", reports.Pass, reports.NotTestable},
+		"another culprit":              {"no cursor came (list/paginates tests that)", reports.Fail, reports.NotTestable},
+		"something of the run is gone": {"give --page-size: list/page-size", reports.Fail, reports.NotTestable},
+	} {
+		blocked, chained := result(reports.NotTestable), result(reports.NotTestable)
+		blocked.ID, blocked.Level, blocked.Message = "list/cursor-opaque", reports.MUST, c.message
+		chained.ID, chained.Level, chained.Message = "list/cursor-unknown-400", reports.MUST, "no cursor (list/cursor-opaque tests that)"
+		culprit := result(c.culprit)
+		culprit.ID, culprit.Level = "list/page-size", reports.MUST
+		r := &reports.Report{Results: []reports.Result{chained, blocked, culprit}}
+		f := &File{Entries: []Entry{{Clause: "list/page-size", Reason: "no pages"}}}
+		f.Apply(r, today)
+		if r.Results[1].Verdict != c.want || r.Results[0].Verdict != c.want {
+			t.Errorf("%s: the clauses are %s and %s, want %s", name, r.Results[1].Verdict, r.Results[0].Verdict, c.want)
+		}
+		if green := r.ExitCode() == 0; green != (c.want == reports.Known) {
+			t.Errorf("%s: the exit code is %d", name, r.ExitCode())
+		}
+		if entries := From(r).Entries; c.want == reports.Known && len(entries) != 1 {
+			t.Errorf("%s: the baseline that is written has %+v", name, entries)
+		}
+	}
+}

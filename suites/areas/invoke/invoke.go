@@ -251,11 +251,16 @@ func nullResult(ctx context.Context, t *check.T) {
 	}
 }
 
+func withoutArguments(c check.Invocation) bool { return string(c.Object()) == "{}" }
+
 func emptyArguments(ctx context.Context, t *check.T) {
 	if t.Drupal == nil {
 		call := scenario.MustRun(ctx, t)
-		if call.Arguments != nil && string(call.Arguments) != "{}" {
-			check.NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
+		if i := slices.IndexFunc(t.Invocations, func(c check.Invocation) bool { return c.Succeeds() && withoutArguments(c) }); i >= 0 {
+			call = t.Invocations[i]
+		}
+		if !withoutArguments(call) { // who allows calls has said which tools exist for this run: none of them is the clause's subject
+			check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "no tool that the run may call takes no arguments: allow one under `invocations` to test it"}})
 		}
 		t.Expect(t.Call(ctx, call)).To(match.BeSuccess())
 		return
