@@ -24,6 +24,7 @@ type Bridge struct {
 	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
 	Replicas        []Replica                                         // of the bridge, beside the target; nil: there is one
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
+	Owned           bool                                              // the run has started the bridge, whose limits for wrong credentials no check reaches
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 }
 
@@ -75,6 +76,7 @@ type Learned struct {
 	unauthorized    atomic.Int32 // credentials that the bridge refused with 401
 	endless         Finding      // a list that has no end; zero: none was met
 	bodies          documents
+	refusals        refusals
 	unseen          []string // changes of the site that the bridge did not show in time
 	replaced        bool     // a check has put another site behind the bridge
 	lanes           int      // of a Table's rows, as many as the bridge served side by side; 0: not known

@@ -25,6 +25,11 @@ func (p *Policy) send(ctx context.Context, c Client, r Request) *Response {
 	if c.T.Context.Err() != nil {
 		c.T.cutShort()
 	}
+	before, keep := c.remembered(r)
+	if before != nil {
+		return before
+	}
+	defer func() { keep(a) }()
 	a = c.Patiently(a, func(limit time.Duration, since int64) {
 		if c.T.Drupal == nil && c.mayRun(r) {
 			r.Fresh = true // it is never sent twice, so nothing but the bridge may be to blame when no response comes

@@ -183,6 +183,7 @@ type Controlled interface {
 type Drupal struct {
 	*SiteSide
 	Mock     Controlled
+	Prefix   string // of the names that checks give to accounts and tools: a bridge that is up may remember those of another run
 	users    atomic.Int64
 	accounts sync.Map // Identity → true: those of NewUsers
 	sessions sync.Map // Identity → cookie
@@ -212,7 +213,7 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
 			uid = max(uid, u.UID)
 		}
 		for i := range created {
-			name := fmt.Sprintf("check%d", d.users.Add(1))
+			name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
 			created[i] = Identity(name)
 			d.accounts.Store(created[i], true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
