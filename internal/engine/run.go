@@ -132,9 +132,9 @@ func (s *Session) Checks() []check.Check {
 	ids := s.env.Contract.IDs()
 	rank := func(c check.Check) int { // those of a higher rank come later
 		switch {
-		case IsLast(c.ID):
-			return 2
 		case c.Guesses && s.env.Spares():
+			return 2
+		case IsLast(c.ID):
 			return 1
 		}
 		return 0

@@ -36,7 +36,7 @@ var Checks = []check.Check{
 	{ID: "access/csrf", Sees: check.Front, Run: csrf},
 	{ID: "access/bad-credentials", Sees: check.Front, Guesses: true, Run: badCredentials},
 	{ID: "access/no-cross-talk", Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
-	{ID: "access/credentials-forwarded", Sees: check.Site, Guesses: true, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
+	{ID: "access/credentials-forwarded", Sees: check.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
 	{ID: "access/credentials-kept-secret", Sees: check.Site, Guesses: true, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
 	{ID: "access/per-credential", Sees: check.Site, ByMCP: true, Run: perCredential},
 }
