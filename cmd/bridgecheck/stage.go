@@ -154,6 +154,9 @@ func (p *plan) onStage(cmd *cobra.Command, l leg) (*engine.Part, ending, error) 
 	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
+	if o.Bridge.Owned = p.exec != ""; !o.Bridge.Owned && stage.drupal == nil {
+		cmd.PrintErrf("bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
+	}
 	var end ending
 	o.Pass.Started = func(clause string) {
 		if stage.bridge != nil && stage.bridge.ended() != "" {

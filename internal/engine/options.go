@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -290,6 +291,9 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	}
 	if r.Drupal != nil {
 		r.Site = r.Drupal
+		if r.Spares() {
+			r.Drupal.Prefix = "-" + strings.ToLower(rand.Text()[:6]) + "-"
+		}
 		if _, ok := r.Drupal.Site().User(string(check.Agent)); !ok {
 			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, check.Agent)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // createdName is what the harness names the accounts that a check creates. A report can create no others.
-var createdName = regexp.MustCompile(`^check[0-9]{1,9}$`)
+var createdName = regexp.MustCompile(`^check(-[a-z0-9]{6}-)?[0-9]{1,9}$`)
 
 // Restageable says whether the failing request of a clause can be sent to a bridge with a new mock behind it. The error, a
 // *UsageError, says why not, and what to run instead.

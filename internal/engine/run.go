@@ -131,6 +131,15 @@ func (s *Session) Close() {
 // them, the one that takes longest first. The area of a site that fails comes last.
 func (s *Session) Checks() []check.Check {
 	ids := s.env.Contract.IDs()
+	rank := func(c check.Check) int { // those of a higher rank come later
+		switch {
+		case c.Guesses && s.env.Spares():
+			return 2
+		case IsLast(c.ID):
+			return 1
+		}
+		return 0
+	}
 	selected := slices.DeleteFunc(allChecks(s.options.Extra), func(c check.Check) bool {
 		return !s.env.Selected(c.ID) || s.options.Short && c.Costly
 	})
@@ -139,16 +148,9 @@ func (s *Session) Checks() []check.Check {
 		if s.options.Pass.Take != nil {
 			order = heavier(x.ID, y.ID, s.env.Advance != nil)
 		}
-		return cmp.Or(cmp.Compare(isLast(x.ID), isLast(y.ID)), order)
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), order)
 	})
 	return selected
-}
-
-func isLast(id string) int {
-	if IsLast(id) {
-		return 1
-	}
-	return 0
 }
 
 // Test runs one check until it ends, or ctx does. False: it was not run, since the run has ended or another worker tests it.
@@ -347,6 +349,9 @@ func settings(e *check.Environment, o Options) map[string]any {
 	}
 	if e.Site != nil && e.Drupal == nil {
 		s["site_methods"] = true
+	}
+	if e.Spares() {
+		s["wrong_credentials"] = check.MostWrong
 	}
 	if e.UpstreamTimeout > 0 {
 		s["upstream_timeout"] = e.UpstreamTimeout.String()

@@ -44,6 +44,7 @@ type Check struct {
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
+	Guesses     bool                            // it sends wrong credentials of an account, which a bridge may answer by refusing all callers it does not know: it comes last
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 

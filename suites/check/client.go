@@ -131,7 +131,12 @@ func (c Client) On(replica int) Client {
 // Send sends any request under the client's policy and reads the response. A failure of the transport is kept in the response,
 // for there are checks that expect one. Where the run ends meanwhile, so does the check.
 func (c Client) Send(ctx context.Context, r Request) *Response {
+	before, keep := c.remembered(r)
+	if before != nil {
+		return before
+	}
 	a, err := c.Client.Send(ctx, r)
+	keep(a)
 	switch {
 	case !c.T.inCheck:
 	case errors.Is(err, patience.ErrRunEnded):

@@ -27,6 +27,7 @@ type Bridge struct {
 	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
 	Replicas        []Replica                                         // of the bridge, beside the target; nil: there is one
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
+	Owned           bool                                              // the run has started the bridge, whose limits for wrong credentials no check reaches
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 }
 
@@ -71,9 +72,10 @@ type Learned struct {
 	tokens          tokens
 	endless         Finding  // a list that has no end; zero: none was met
 	unshown         []string // changes of the site that the bridge did not show in time
-	replaced        bool     // a check has put another site behind the bridge
-	concurrency     int      // of a Table's rows, as many as the bridge served side by side; 0: not known
-	notFaster       int      // tables for which the bridge was no faster with rows side by side, or did not serve them
+	refusals        refusals
+	replaced        bool // a check has put another site behind the bridge
+	concurrency     int  // of a Table's rows, as many as the bridge served side by side; 0: not known
+	notFaster       int  // tables for which the bridge was no faster with rows side by side, or did not serve them
 }
 
 // TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.

@@ -27,6 +27,7 @@ type Controlled interface {
 type Drupal struct {
 	*Upstream
 	Mock     Controlled
+	Prefix   string // of the numbers of accounts that checks create: a bridge that is up may remember those of another run
 	users    atomic.Int64
 	accounts sync.Map // client.Identity → true: those of NewUsers
 	sessions sync.Map // client.Identity → cookie
@@ -73,7 +74,7 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
 			uid = max(uid, u.UID)
 		}
 		for i := range created {
-			name := fmt.Sprintf("check%d", d.users.Add(1))
+			name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
 			created[i] = client.Identity(name)
 			d.accounts.Store(created[i], true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})

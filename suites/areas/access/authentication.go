@@ -16,6 +16,9 @@ type authentication struct {
 	of   func(check.Identity) check.Credentials // the credentials of an account of the site
 }
 
+// aPassword is the name of the kind that HTTP Basic is.
+const aPassword = "a password"
+
 // authentications returns every kind of credentials that the bridge claims and the site accepts; the run's own without any.
 func authentications(t *check.T) []authentication {
 	var all []authentication
@@ -23,7 +26,7 @@ func authentications(t *check.T) []authentication {
 		return t.Drupal != nil && t.Claims("auth-"+scheme) && slices.Contains(t.Drupal.Site().Auth.JSONRPC, scheme)
 	}
 	if usable("basic") {
-		all = append(all, authentication{"a password", func(who check.Identity) check.Credentials {
+		all = append(all, authentication{aPassword, func(who check.Identity) check.Credentials {
 			return check.Credentials{User: string(who), Password: check.UserOf(t.Drupal.Site(), who).Password}
 		}})
 	}

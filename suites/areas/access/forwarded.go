@@ -114,13 +114,17 @@ func deniedCallsKeepTheCaller(ctx context.Context, t *check.T, denied string, me
 		})
 	}
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
-		t.Row(check.Agent, me.Name, fmt.Sprintf("the site sends %d", status), func() {
+		who := check.Agent
+		if status == http.StatusUnauthorized {
+			who = t.Refusable()
+		}
+		t.Row(who, me.Name, fmt.Sprintf("the site sends %d", status), func() {
 			defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: status, Body: "{}", Route: route.JSONRPC, Run: true})()
 			t.Drupal.Mark()
-			t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
-			expectCallsOf(t, check.Agent)
+			t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, who)
 		})
-		scenario.WaitRecovered(ctx, t, check.Invocation{Tool: me.Name, Identity: check.Agent, Arguments: client.Encode(me.Arguments)})
+		scenario.WaitRecovered(ctx, t, check.Invocation{Tool: me.Name, Identity: who, Arguments: client.Encode(me.Arguments)})
 	}
 }
 

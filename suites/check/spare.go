@@ -1,0 +1,77 @@
+package check
+
+import (
+	"cmp"
+	"net/http"
+	"sync"
+
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
+)
+
+// MostWrong is how many requests with wrong credentials a run sends at most to a bridge that it has not started. Drupal
+// locks an address after 50 failures in an hour and an account after 5 in six hours, and a bridge locks before its site
+// does: three runs in an hour stay below that.
+const MostWrong = 15
+
+// Spares reports whether the run sends few wrong credentials: the limits of the bridge and of its site are not the run's.
+func (c *Config) Spares() bool { return !c.Owned && c.Advance == nil }
+
+// Refusable is an account with the agent's permissions whose right credentials the site may be made to refuse: a bridge
+// counts such a refusal as a wrong password. Where the run spares the bridge it is one of the run's own, the same for all
+// checks, so that the agent is not locked; else it is the agent.
+func (t *T) Refusable() Identity {
+	if !t.Spares() || t.Drupal == nil {
+		return Agent
+	}
+	t.refusals.refusable.Do(func() { t.refusals.name = t.Drupal.NewUser(t.Permissions(Agent)...) })
+	if _, there := t.Drupal.Site().User(string(t.refusals.name)); !there { // another site was put in place meanwhile
+		return t.Drupal.NewUser(t.Permissions(Agent)...)
+	}
+	return t.refusals.name
+}
+
+// refusals remembers how the bridge refuses the credentials of nobody, which many checks look at: each request is sent once.
+type refusals struct {
+	mu   sync.Mutex
+	seen map[string]*Response
+
+	refusable sync.Once
+	name      Identity // of the account that may be refused
+}
+
+// remembered is the response to a request with the credentials of nobody that the run has sent before; nil: it has to be
+// sent. Keep keeps its response.
+func (c Client) remembered(r Request) (a *Response, keep func(*Response)) {
+	t, sent := c.T, http.Header{}
+	c.Creds.Apply(sent)
+	for name, values := range r.Header {
+		sent[name] = values
+	}
+	if !t.Spares() || t.Upstream.Faulty() || sent.Get("Authorization") != nobody || len(sent) > 1 || r.Body != nil && r.Show == "" {
+		return nil, func(*Response) {}
+	}
+	key := r.Method + " " + cmp.Or(c.Base, c.URL) + r.Path + "?" + r.Raw + r.Query.Encode() + " " + r.Show
+	t.refusals.mu.Lock()
+	defer t.refusals.mu.Unlock()
+	if last := t.refusals.seen[key]; last != nil {
+		again := *last
+		again.Who = c.Who
+		t.record(&again, t.Upstream.Last())
+		return &again, nil
+	}
+	return nil, func(a *Response) {
+		if a.Status == 0 || a.Status >= http.StatusInternalServerError {
+			return
+		}
+		t.refusals.mu.Lock()
+		defer t.refusals.mu.Unlock()
+		if t.refusals.seen == nil {
+			t.refusals.seen = map[string]*Response{}
+		}
+		t.refusals.seen[key] = a
+	}
+}
+
+// nobody is the Authorization of WrongCredentials.
+var nobody = "Basic " + client.Basic(patience.WrongCredentials.User, patience.WrongCredentials.Password)
