@@ -26,7 +26,7 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 		}()
 	}
 	for range 3 {
-		if again, err := os.Stat(<-done); err != nil || !os.SameFile(first, again) || !again.ModTime().Equal(first.ModTime()) {
+		if again, err := os.Stat(<-done); err != nil || !os.SameFile(first, again) { // go build touches what is up to date, and replaces what is not
 			t.Errorf("the program was linked again: %v", err)
 		}
 	}

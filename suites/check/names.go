@@ -1,6 +1,9 @@
 package check
 
-import "github.com/bridgecheck/bridgecheck/suites/client"
+import (
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
+)
 
 // What a check names most of what it sends and receives. Package client documents them.
 type (
@@ -41,3 +44,6 @@ const (
 	MCP2025November = client.MCP2025November
 	MCP2026July     = client.MCP2026July
 )
+
+// WrongCredentials are those of nobody.
+var WrongCredentials = patience.WrongCredentials

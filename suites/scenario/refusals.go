@@ -13,7 +13,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
-	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 // Cause is what is wrong with a request; the same cause has the same code on every endpoint.
@@ -48,7 +47,7 @@ type refusal struct {
 }
 
 var (
-	AsNobody = http.Header{"Authorization": {"Basic " + client.Basic(patience.WrongCredentials.User, patience.WrongCredentials.Password)}}
+	AsNobody = http.Header{"Authorization": {"Basic " + client.Basic(check.WrongCredentials.User, check.WrongCredentials.Password)}}
 	AsText   = http.Header{"Content-Type": {"text/plain"}}
 	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 

@@ -11,13 +11,13 @@ import (
 // topFolders are the folders of the module that hold packages.
 var topFolders = []string{"bridge", "cmd", "examples", "fixtures", "internal", "mockdrupal", "packaging", "reports", "suites", "test"}
 
-// areaFolders are the packages of the areas, as suites/areas.go imports them.
+// areaFolders are the packages of the areas, as suites/areas/areas.go imports them.
 func areaFolders(all []source) []string {
 	var areas []string
 	for _, s := range all {
-		if s.Name == "suites/areas.go" {
+		if s.Name == "suites/areas/areas.go" {
 			for _, imported := range s.Imports {
-				if imported != "suites/check" && ours(imported) {
+				if strings.HasPrefix(imported, "suites/areas/") {
 					areas = append(areas, imported)
 				}
 			}
@@ -59,7 +59,26 @@ func importRules(areas []string) []rule {
 		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/...", "internal/exact", "suites/input/generate"},
 			"the mock is useful without the suites; generated values depend on a schema alone"},
 		{[]string{"reports/..."}, []string{"reports/...", "internal/..."}, "a report is read without running anything"},
-		{[]string{"internal/..."}, []string{"internal/..."}, "everything may import it"},
+		{lower(), []string{"internal/..."}, "everything may import it"},
+	}
+}
+
+// upper are the packages of internal that stand above the suites: they run them.
+var upper = []string{"internal/engine", "internal/selftest/...", "internal/settings", "internal/testbed", "internal/workers/..."}
+
+// lower are those that everything may import.
+func lower() []string {
+	return []string{"internal/authkind", "internal/authserver", "internal/chrome", "internal/curl", "internal/exact", "internal/freeport", "internal/inmemory",
+		"internal/processor", "internal/processtree", "internal/program", "internal/redact", "internal/redistest", "internal/starter/...", "internal/suggest",
+		"internal/terminal", "internal/tools/...", "internal/wholefile", "internal/yamlfile"}
+}
+
+// Every package of internal is above the suites or below them.
+func TestInternalHasTwoFloors(t *testing.T) {
+	for _, s := range sources(t) {
+		if strings.HasPrefix(s.Package, "internal/") && !within(s.Package, upper) && !within(s.Package, lower()) {
+			t.Errorf("%s stands on no floor: add its package to upper or lower", s.Name)
+		}
 	}
 }
 
@@ -74,7 +93,7 @@ func TestImportRules(t *testing.T) {
 	all := sources(t)
 	areas := areaFolders(all)
 	if len(areas) < 15 {
-		t.Fatalf("suites/areas.go imports only the areas %v", areas)
+		t.Fatalf("suites/areas/areas.go imports only the areas %v", areas)
 	}
 	for _, problem := range wrongImports(all, areas) {
 		t.Error(problem)
@@ -101,8 +120,8 @@ func wrongImports(all []source, areas []string) []string {
 		}
 		for _, imported := range s.Imports {
 			switch {
-			case within(imported, areas) && s.Name != "suites/areas.go":
-				lines = append(lines, fmt.Sprintf("%s imports the area %s: only suites/areas.go does", s.Name, imported))
+			case within(imported, areas) && s.Name != "suites/areas/areas.go":
+				lines = append(lines, fmt.Sprintf("%s imports the area %s: only suites/areas/areas.go does", s.Name, imported))
 			case within(imported, []string{"internal/selftest/..."}) && !within(s.Package, []string{"internal/selftest/..."}) && !mayUseSelftest(s.Name, imported):
 				lines = append(lines, fmt.Sprintf("%s imports %s: a run does not depend on the selftest", s.Name, imported))
 			}
@@ -158,7 +177,7 @@ func TestWrongImportsAreReported(t *testing.T) {
 		{"suites/areas/list/list.go", "bridge/catalog", true},
 		{"suites/areas/list/list.go", "suites/areas/protocol", true},
 		{"suites/areas/list/list_test.go", "bridge", false},
-		{"suites/areas.go", "suites/areas/list", false},
+		{"suites/areas/areas.go", "suites/areas/list", false},
 		{"suites/run.go", "suites/areas/list", true},
 		{"suites/contract/contract.go", "internal/yamlfile", true},
 		{"bridge/mcp/mcp.go", "bridge/catalog", false},

@@ -13,7 +13,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
-	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
@@ -142,7 +141,7 @@ func allowedWithoutCrossTalk(ctx context.Context, t *check.T) {
 func allowedKeepSecrets(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	wrong := check.Credentials{User: patience.WrongCredentials.User, Password: "wrong-but-secret"} // of no account, which Drupal would lock
+	wrong := check.Credentials{User: check.WrongCredentials.User, Password: "wrong-but-secret"} // of no account, which Drupal would lock
 	secrets := wrong.Secrets()
 	for _, creds := range t.Credentials {
 		secrets = append(secrets, creds.Secrets()...)

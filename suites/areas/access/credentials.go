@@ -19,7 +19,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
-	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
@@ -228,7 +227,7 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 	}
 	wrong := check.Credentials{User: string(check.Agent), Password: "wrong-but-secret"}
 	if t.Spares() {
-		wrong = patience.WrongCredentials
+		wrong = check.WrongCredentials
 	}
 	secrets = append(secrets, wrong.Secrets()...)
 	for _, r := range scenario.SendRefusals(ctx, t) {
@@ -343,7 +342,7 @@ func spare(t *check.T, all []badCredential) []badCredential {
 func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credentials) []badCredential {
 	user, password := creds.User, creds.Password
 	if user == "" || t.Spares() {
-		user, password = patience.WrongCredentials.User, patience.WrongCredentials.Password
+		user, password = check.WrongCredentials.User, check.WrongCredentials.Password
 	}
 	whole := client.Basic(user, password)
 	all := []badCredential{{"a wrong token", check.Credentials{Token: "no-such-token"}}}
@@ -378,7 +377,7 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 	for name, header := range check.InOrder(map[string]string{
 		"no password":                "Basic " + client.Basic(user, ""),
 		"no user":                    "Basic " + client.Basic("", password),
-		"an unknown user":            "Basic " + client.Basic(patience.WrongCredentials.User, password),
+		"an unknown user":            "Basic " + client.Basic(check.WrongCredentials.User, password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
 		"no base64":                  "Basic " + user + ":" + password,
 		"no base64 characters":       "Basic %%%%",
