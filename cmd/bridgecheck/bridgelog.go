@@ -123,7 +123,7 @@ func (l *bridgeLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	data, err := l.end(tailBytes)
-	lines := terminal.Tail(string(data), tailLines)
+	lines := slices.DeleteFunc(terminal.Tail(string(data), tailLines), func(line string) bool { return strings.HasPrefix(line, workerMark) })
 	if err != nil || len(lines) == 0 {
 		return "; it wrote nothing to its log"
 	}

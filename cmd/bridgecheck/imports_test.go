@@ -15,6 +15,9 @@ func TestOnlyTheSelftestCommandImportsSelftest(t *testing.T) {
 	}
 	found := false
 	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue // tests may use what they test against
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := os.Setenv("COLUMNS", "1000"); err != nil { // lines are compared as a whole
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "crashes": crashes, "echoes": echoes})
 }
 
@@ -96,6 +99,7 @@ func respond(status int, contentType, body string) http.HandlerFunc {
 }
 
 func setup(env *testscript.Env) error {
+	env.Setenv("COLUMNS", "1000")
 	for _, servers := range []map[string]http.HandlerFunc{nulls, listings} {
 		for name, handler := range servers {
 			server := httptest.NewServer(handler)

@@ -111,7 +111,6 @@ var _ = Describe("access", func() {
 	It("access/list-403", Label("area:access", "MUST", "wire:front", "sees:front", "needs:discovery-permission"), clause("access/list-403"))
 	It("access/describe-403", Label("area:access", "MUST", "wire:front", "sees:front", "needs:discovery-permission"), clause("access/describe-403"))
 	It("access/anonymous", Label("area:access", "MUST", "wire:front", "sees:front"), clause("access/anonymous"))
-	It("access/bad-credentials", Label("area:access", "MUST", "wire:front", "sees:front"), clause("access/bad-credentials"))
 	It("access/filtered-by-method", Label("area:access", "MUST", "wire:both", "sees:discovery", "needs:visibility-filtered"), clause("access/filtered-by-method"))
 	It("access/discovery-broad", Label("area:access", "MUST", "wire:both", "sees:site", "needs:visibility-broad"), clause("access/discovery-broad"))
 	It("access/discovery-not-execution", Label("area:access", "MUST", "wire:both", "sees:site", "needs:discovery-permission"), clause("access/discovery-not-execution"))
@@ -119,7 +118,6 @@ var _ = Describe("access", func() {
 	It("access/no-cross-talk", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/no-cross-talk"))
 	It("access/permission-revoked", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/permission-revoked"))
 	It("access/credentials-forwarded", Label("area:access", "MUST", "wire:both", "sees:site", "needs:auth-passthrough"), clause("access/credentials-forwarded"))
-	It("access/credentials-kept-secret", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/credentials-kept-secret"))
 	It("access/no-oracle", Label("area:access", "SHOULD", "wire:both", "sees:site"), clause("access/no-oracle"))
 	It("access/csrf", Label("area:access", "MUST", "wire:front", "sees:front", "needs:auth-cookie"), clause("access/csrf"))
 	It("access/per-credential", Label("area:access", "MUST", "wire:both", "sees:site", "needs:auth-bearer"), clause("access/per-credential"))
@@ -283,4 +281,9 @@ var _ = Describe("upstream", func() {
 	It("upstream/no-ssrf", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/no-ssrf"))
 	It("upstream/post-only", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/post-only"))
 	It("upstream/error-any-status", Label("area:upstream", "MUST", "wire:both", "sees:site"), clause("upstream/error-any-status"))
+})
+
+var _ = Describe("access", func() {
+	It("access/bad-credentials", Label("area:access", "MUST", "wire:front", "sees:front"), clause("access/bad-credentials"))
+	It("access/credentials-kept-secret", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/credentials-kept-secret"))
 })

@@ -75,9 +75,9 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1)
 	version := regexp.MustCompile(`(?m)^go .*$`).FindString(mod)
 	work := version + "\n\nuse (\n\t.\n\t" + here + "\n)\n"
-	program := "package consumer\n\nimport (\n\t\"net/http/httptest\"\n\t\"testing\"\n\n" +
-		"\t\"" + module + "/fixtures\"\n\t\"" + module + "/mockdrupal\"\n\t\"" + module + "/suites\"\n)\n\n" +
-		"func startMyBridge(t *testing.T, drupal string) string { return drupal }\n\n" + lines
+	program := "package consumer\n\nimport (\n\t\"net/http\"\n\t\"testing\"\n\n" +
+		"\t\"" + module + "/suites\"\n\t\"" + module + "/suites/bridgetest\"\n)\n\n" +
+		"type bridge struct{}\n\nfunc (bridge) New(string) http.Handler { return http.NotFoundHandler() }\n\nvar mybridge bridge\n\n" + lines
 	for name, text := range map[string]string{"go.mod": mod, "go.work": work, "go.work.sum": read(t, "go.sum"), "consumer_test.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
