@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -119,6 +120,9 @@ func (l *bridgeLog) end(most int64) ([]byte, error) {
 }
 
 // tail shows the last lines, for a message about a bridge that failed. Of a stack trace it shows the error.
+// workerMark begins the line before what the bridges of a worker printed.
+const workerMark = "[bridgecheck: the bridges of worker "
+
 func (l *bridgeLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

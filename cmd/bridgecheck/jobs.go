@@ -359,7 +359,7 @@ func (p *plan) joinLogs(dir string, n int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(all, "[bridgecheck: the bridges of worker %d]\n", i+1)
+		fmt.Fprintf(all, "%s%d]\n", workerMark, i+1)
 		_, err = io.Copy(all, log)
 		log.Close()
 		if err != nil {

@@ -135,8 +135,12 @@ func tryCredentials(ctx context.Context, t *check.T) error {
 		switch {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
-		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", patience.WrongCredentials).List(ctx)):
+		case who == check.NoRPC || who == check.Blocked: // the site refuses them as it does wrong credentials
+		case t.Drupal != nil || r.Status != http.StatusForbidden || r.Code() == "" || !match.SameBody(r, t.With("nobody", check.WrongCredentials).List(ctx)):
+		case slices.Contains(discoverers, who):
 			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
+		case who == check.Outsider && t.Claims("discovery-permission"): // who may use JSON-RPC: the site tells such a caller what is missing
+			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not use JSON-RPC: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
