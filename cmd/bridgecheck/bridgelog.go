@@ -119,10 +119,10 @@ func (l *bridgeLog) end(most int64) ([]byte, error) {
 	return data, nil
 }
 
-// tail shows the last lines, for a message about a bridge that failed. Of a stack trace it shows the error.
 // workerMark begins the line before what the bridges of a worker printed.
 const workerMark = "[bridgecheck: the bridges of worker "
 
+// tail shows the last lines, for a message about a bridge that failed. Of a stack trace it shows the error.
 func (l *bridgeLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
