@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -21,7 +22,7 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 	defer stop()
 	s, err := engine.Open(ctx, target, o)
 	if err != nil {
-		t.Fatal(engine.ForOptions(err.Error()))
+		t.Fatal(settings.AsOptions(err.Error()))
 	}
 	defer s.Close()
 	shown := map[string]reports.Verdict{}
@@ -34,8 +35,8 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 		began := false
 		t.Run(c.ID, func(t *testing.T) {
 			began = true
-			r, part := s.TestAlone(ctx, c)
-			if part == nil {
+			r, ran := s.TestShown(ctx, c)
+			if !ran {
 				t.Skip("the run ended before this was tested")
 			}
 			shown[r.ID] = r.Verdict
@@ -58,7 +59,7 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 			}
 		}
 	}
-	if verdict := engine.ForOptions(engine.Verdict(report)); report.ExitCode() != 0 {
+	if verdict := settings.AsOptions(engine.Verdict(report)); report.ExitCode() != 0 {
 		t.Error(verdict)
 	} else {
 		t.Log(verdict)
@@ -70,7 +71,7 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 func show(t *testing.T, r reports.Result, strict bool) {
 	switch {
 	case r.Verdict == reports.NotTestable, r.Verdict == reports.NotApplicable:
-		t.Skip(engine.ForOptions(r.Message))
+		t.Skip(settings.AsOptions(r.Message))
 	case r.Verdict == reports.Fail, r.Verdict == reports.Error, r.Verdict == reports.Warn && strict:
 		t.Error(engine.Account(r))
 	case r.Verdict == reports.Warn:

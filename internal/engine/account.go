@@ -9,17 +9,18 @@ import (
 // Account is what a developer needs to fix a failure, in lines: the clause, what was expected and what came, the curl line
 // that repeats the request, the remedy, and where to read on.
 func Account(r reports.Result) string {
-	var b strings.Builder
-	b.WriteString(r.Text)
-	for _, part := range []struct{ label, text string }{
-		{"", r.Message}, {"expected ", r.Expected}, {"got      ", r.Actual}, {"repeat   ", r.Curl},
-		{"fix      ", strings.ReplaceAll(r.Remedy, "\n", "\n           ")}, {"explain  ", "bridgecheck checks explain " + r.ID},
-	} {
-		if part.text != "" {
-			b.WriteString("\n  " + part.label + part.text)
+	return labelled(r.Text, [][2]string{{"", r.Message}, {"expected ", r.Expected}, {"got      ", r.Actual}, {"repeat   ", r.Curl},
+		{"fix      ", r.Remedy}, {"explain  ", "bridgecheck checks explain " + r.ID}})
+}
+
+// labelled is a text with a line below it for each part that is not empty.
+func labelled(text string, parts [][2]string) string {
+	for _, part := range parts {
+		if part[1] != "" {
+			text += "\n  " + part[0] + strings.ReplaceAll(part[1], "\n", "\n           ")
 		}
 	}
-	return b.String()
+	return text
 }
 
 // maxNamed bounds the clauses that Verdict names.
@@ -56,14 +57,7 @@ type Finding struct {
 
 // String is the finding in a few lines.
 func (f Finding) String() string {
-	var b strings.Builder
-	b.WriteString(f.Clause + ": " + f.Subject)
-	for _, part := range []struct{ label, text string }{{"expected ", f.Expected}, {"got      ", f.Actual}, {"repeat   ", f.Curl}, {"fix      ", f.Remedy}} {
-		if part.text != "" {
-			b.WriteString("\n  " + part.label + strings.ReplaceAll(part.text, "\n", "\n           "))
-		}
-	}
-	return b.String()
+	return labelled(f.Clause+": "+f.Subject, [][2]string{{"expected ", f.Expected}, {"got      ", f.Actual}, {"repeat   ", f.Curl}, {"fix      ", f.Remedy}})
 }
 
 // Found lists what is wrong, the finding to read first with the curl line and the remedy.
@@ -84,25 +78,3 @@ func Found(r reports.Result) []Finding {
 	}
 	return all
 }
-
-// optionOf is the option of a program for a flag that a message names as what would help.
-var optionOf = strings.NewReplacer(
-	"--discovery-ttl", "Options.Bridge.DiscoveryTTL",
-	"--upstream-timeout", "Options.Bridge.UpstreamTimeout",
-	"--page-size", "Options.Bridge.PageSize",
-	"--timeout", "Options.Connection.Timeout",
-	"--run-timeout", "Options.RunTimeout",
-	"--mock-listen or --exec", "Options.Site.Drupal",
-	"--mock-listen", "Options.Site.Drupal",
-	"--drupal-proxy", "Options.Site.Recorder",
-	"--drupal", "Options.Site.URL",
-	"--capabilities", "Options.Capabilities",
-	"--control", "Options.Site.Control",
-	"--rate", "Options.Connection.Rate",
-	"--wire", "Options.Wire",
-	"--only", "Options.Only",
-	"--skip", "Options.Skip",
-)
-
-// ForOptions writes a message for somebody who gives options, not flags.
-func ForOptions(text string) string { return optionOf.Replace(text) }

@@ -213,21 +213,25 @@ func (s *Session) note(id string, found check.Outcome) {
 	}
 }
 
-// TestAlone is Test whose result has been looked up in the baseline. The part has nothing but this result; nil: the check was
-// not run.
-func (s *Session) TestAlone(ctx context.Context, c check.Check) (reports.Result, *Part) {
+// TestShown is Test whose result has been looked up in the baseline.
+func (s *Session) TestShown(ctx context.Context, c check.Check) (reports.Result, bool) {
 	r, ran := s.Test(ctx, c)
-	if !ran {
-		return r, nil
+	if ran {
+		r = s.excused(r)
 	}
+	return r, ran
+}
+
+// PartOf is a part with nothing but what the check of a clause found.
+func (s *Session) PartOf(id string) *Part {
 	part := s.Part()
-	part.Report.Results = []reports.Result{r}
-	culprits, blocked := part.Blocked[c.ID]
+	part.Report.Results = slices.DeleteFunc(part.Report.Results, func(r reports.Result) bool { return r.ID != id })
+	culprits, blocked := part.Blocked[id]
 	part.Blocked = map[string][]string{}
 	if blocked {
-		part.Blocked[c.ID] = culprits
+		part.Blocked[id] = culprits
 	}
-	return s.excused(r), part
+	return part
 }
 
 // excused is a result as the baseline sees it.

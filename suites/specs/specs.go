@@ -22,6 +22,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -44,9 +45,9 @@ type Suite struct {
 // partEntry names the report entry that carries what a spec found to the first process.
 const partEntry = "bridgecheck"
 
-// Register adds a container for each area, in the order of the contract, with a spec for each check. Call it where a
-// Describe may stand: at the top level of a file (`var _ = specs.Register(…)`), or in a container. Options that name no
-// clause, or that are wrong, panic as a malformed tree does.
+// Register adds a container for each area, in the order of the contract, with a spec for each check. Call it at
+// the top level (`var _ = specs.Register(…)`, or before RunSpecs), since it reports after the suite. Options that name no clause, or
+// that are wrong, panic as a malformed tree does.
 func Register(s Suite) bool {
 	specs, err := New(s)
 	if err != nil {
@@ -135,14 +136,14 @@ func (r *Specs) Spec(id string) []any {
 	}
 	return append(decorators, func(ctx ginkgo.SpecContext) {
 		if err := r.begin(); err != nil {
-			ginkgo.AbortSuite("no clause was tested: " + engine.ForOptions(err.Error()))
+			ginkgo.AbortSuite("no clause was tested: " + settings.AsOptions(err.Error()))
 		}
-		result, part := r.session.TestAlone(ctx, l.Check)
-		if part == nil {
+		result, ran := r.session.TestShown(ctx, l.Check)
+		if !ran {
 			ginkgo.Skip("the run ended before this was tested")
 		}
 		if parallel() {
-			ginkgo.AddReportEntry(partEntry, part, ginkgo.ReportEntryVisibilityNever)
+			ginkgo.AddReportEntry(partEntry, r.session.PartOf(l.Check.ID), ginkgo.ReportEntryVisibilityNever)
 		}
 		r.conclude(result)
 	})
@@ -155,7 +156,7 @@ func (r *Specs) conclude(result reports.Result) {
 	}
 	switch v := result.Verdict; {
 	case v == reports.NotApplicable, v == reports.NotTestable:
-		ginkgo.Skip(strings.TrimSpace(string(v) + ": " + engine.ForOptions(result.Message)))
+		ginkgo.Skip(strings.TrimSpace(string(v) + ": " + settings.AsOptions(result.Message)))
 	case v == reports.Fail, v == reports.Error, v == reports.Warn && r.suite.Options.Strict:
 		ginkgo.Fail(engine.Account(result))
 	case v != reports.Pass:
@@ -196,7 +197,7 @@ func (r *Specs) AfterSuite(ran ginkgo.Report) {
 	if r.suite.After != nil {
 		r.suite.After(report)
 	}
-	verdict := engine.ForOptions(engine.Verdict(report))
+	verdict := settings.AsOptions(engine.Verdict(report))
 	fmt.Println("\nbridgecheck: " + verdict)
 	if report.ExitCode() == 0 || !ran.SuiteSucceeded {
 		return
