@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ const (
 // bridgeLog is the file that holds what a bridge of --exec prints, without the secrets that the run knows. When it is
 // full the older half is dropped. It is safe for use by many processes.
 type bridgeLog struct {
-	path    string
+	path    string // where a reader finds it
 	secrets *redact.Redactor
 	limit   int64 // in bytes
 
@@ -51,11 +52,16 @@ func createLog(dir string, secrets *redact.Redactor) (*bridgeLog, error) {
 
 // openLog is the log of all bridges that the plan starts.
 func (p *plan) openLog(o engine.Options) (*bridgeLog, error) {
-	var err error
-	if p.log == nil {
-		p.log, err = createLog(p.reportDir, o.Redactor())
+	if p.log != nil {
+		return p.log, nil
 	}
-	return p.log, err
+	log, err := createLog(cmp.Or(p.logDir, p.reportDir), o.Redactor())
+	if err != nil {
+		return nil, err
+	}
+	log.path = filepath.Join(p.reportDir, filepath.Base(log.path))
+	p.log = log
+	return log, nil
 }
 
 // closeLog closes that log, if there is one.

@@ -8,9 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
@@ -42,11 +39,8 @@ const (
 	unmeasured  = 100  // milliseconds of a check that has no weight
 )
 
-// ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
-var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep", "shard", "run-id"}
-
-// inWorkers runs the bundles in worker processes, which take them from one queue, and returns the parts of each pass. What may
-// depend on more than its bundle is then tested again by this process. It returns none where this process has to test all.
+// inWorkers runs the bundles in workers, which take them from one queue, and returns the parts of each pass. What may depend on
+// more than its bundle is then tested again, one bundle after the other. It returns none where one worker has to test all.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, error) {
 	staff := p.staff(f.Jobs, bundles)
 	if staff.Most == 1 {
@@ -57,24 +51,14 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return nil, fmt.Errorf("make the folder of the workers: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	began := time.Now()
 	shown := f.progress(cmd, p, bundles)
 	sharers := 0
 	if p.target.URL != "" {
 		sharers = staff.Most
 	}
-	env := os.Environ()
-	if staff.First >= runtime.GOMAXPROCS(0) { // a processor each: what they run in parallel then would only wait for each other
-		env = append(env, "GOMAXPROCS=1")
-	}
-	parts, again, err := workers.Run(cmd.Context(), staff, func() *exec.Cmd {
-		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}, Env: env}
-	}, func(i int) workers.Job {
-		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
+	parts, again, err := workers.Run(cmd.Context(), staff, func(ctx context.Context, number int, w *workers.Worker) error {
+		return p.work(ctx, w, filepath.Join(dir, fmt.Sprint(number)), began, sharers)
 	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
 		Started: func(clause string) {
 			_ = cleared() // an error is returned by test
@@ -95,11 +79,11 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 			return nil, err
 		}
 	}
-	if final := p.final(err, dir); final != nil {
-		return nil, final
+	if isFinal(err) {
+		return nil, err
 	}
 	p.spend(time.Since(began))
-	if err != nil && !f.Quiet && !isUnreachable(err) {
+	if unreachable := (*engine.UnreachableError)(nil); err != nil && !f.Quiet && !errors.As(err, &unreachable) {
 		f.alone = err.Error() // said once that worker has done it: if it cannot, its error is the same
 	}
 	if err != nil || len(slices.Concat(parts...))+len(again.Bundles) == 0 {
@@ -129,13 +113,39 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	return parts, nil
 }
 
-// isUnreachable reports whether the bridge gave a worker no response, as it will give the run none.
-func isUnreachable(err error) bool {
-	var failed *workers.FailedError
-	return errors.As(err, &failed) && failed.Kind == unreachable
+// work is a worker of the plan: it tests what it is given of it, with a log of its own in dir. The run gives the warnings.
+func (p *plan) work(ctx context.Context, w *workers.Worker, dir string, began time.Time, sharers int) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	own := *p
+	own.logDir, own.log, own.warnings = dir, nil, io.Discard
+	defer own.closeLog()
+	for {
+		i, ok := w.Next()
+		if !ok {
+			return nil
+		}
+		l := own.legs[i]
+		l.options.RunTimeout = max(time.Second, l.options.RunTimeout-time.Since(began))
+		l.options.Pass.Take, l.options.Progress = w.Take, w.Finished
+		l.options.Pass.Independent, l.options.Pass.Sharers = true, sharers
+		part, err := own.part(ctx, l)
+		if err != nil {
+			return err
+		}
+		if err := w.Done(part); err != nil {
+			return err
+		}
+	}
 }
 
-const unreachable = "unreachable" // the kind of a worker's error
+// isFinal reports whether another try would only give the error again, later.
+func isFinal(err error) bool {
+	var usage *engine.UsageError
+	var notReady *notReadyError
+	return errors.As(err, &usage) || errors.As(err, &notReady) && notReady.slow
+}
 
 // bundles are the checks of each pass, in one bundle where there is one bridge for all, or one process tests all.
 func (p *plan) bundles() ([]workers.Bundle, error) {
@@ -298,45 +308,6 @@ func (p *plan) shared() string {
 	return ""
 }
 
-// forWorkers are the flags of a run for its workers.
-func (f *runFlags) forWorkers(cmd *cobra.Command) []string {
-	var args []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if slices.Contains(ofTheRunAlone, flag.Name) {
-			return
-		}
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			args = append(args, "--"+flag.Name+"="+value)
-		}
-	})
-	for _, glob := range f.Only { // --rerun-failed adds to them
-		args = append(args, "--only="+glob)
-	}
-	return args
-}
-
-// final is the error of a worker that another try would only give again, later.
-func (p *plan) final(err error, dir string) error {
-	var failed *workers.FailedError
-	if !errors.As(err, &failed) {
-		return nil
-	}
-	text := failed.Text
-	// Where the logs are now.
-	text = regexp.MustCompile(regexp.QuoteMeta(dir+string(filepath.Separator))+`\d+`).ReplaceAllLiteralString(text, p.reportDir)
-	switch failed.Kind {
-	case "usage":
-		return &engine.UsageError{Reason: text}
-	case "not ready":
-		return &notReadyError{reason: text}
-	}
-	return nil
-}
-
 // spend takes time from that of every pass.
 func (p *plan) spend(d time.Duration) {
 	for i := range p.legs {
@@ -367,57 +338,4 @@ func (p *plan) joinLogs(dir string, n int) error {
 		}
 	}
 	return nil
-}
-
-// serveRun is a worker: it makes the plan of the run that started it, and tests what it is given of it.
-func serveRun(cmd *cobra.Command) error {
-	return workers.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), func(ctx context.Context, job workers.Job, w *workers.Worker) error {
-		err := workFor(ctx, job, w)
-		var usage *engine.UsageError
-		var notReady *notReadyError
-		var unreached *engine.UnreachableError
-		switch {
-		case errors.As(err, &usage):
-			return &workers.FailedError{Kind: "usage", Text: err.Error()}
-		case errors.As(err, &notReady) && notReady.slow:
-			return &workers.FailedError{Kind: "not ready", Text: err.Error()}
-		case errors.As(err, &unreached):
-			return &workers.FailedError{Kind: unreachable, Text: err.Error()}
-		}
-		return err
-	})
-}
-
-func workFor(ctx context.Context, job workers.Job, w *workers.Worker) error {
-	if err := os.Mkdir(job.Dir, 0o700); err != nil {
-		return err
-	}
-	f := &runFlags{}
-	cmd := f.command()
-	cmd.SetContext(ctx)
-	cmd.SetErr(io.Discard) // the run warns itself
-	if err := cmd.ParseFlags(append(job.Args, "--report-dir="+job.Dir)); err != nil {
-		return err
-	}
-	p, err := f.plan(cmd)
-	if err != nil {
-		return err
-	}
-	defer p.closeLog()
-	for {
-		i, ok := w.Next(ctx)
-		if !ok {
-			return nil
-		}
-		l := p.legs[i]
-		l.options.Pass.Take = func(clause string) bool { return w.Take(ctx, clause) }
-		l.options.Pass.Independent, l.options.Pass.Sharers, l.options.Progress = true, job.Sharers, w.Finished
-		part, err := p.part(cmd, l)
-		if err != nil {
-			return err
-		}
-		if err := w.Done(part); err != nil {
-			return err
-		}
-	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -20,6 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -39,12 +42,15 @@ type plan struct {
 	filtered         bool   // --only or --skip, or the configuration's, leave clauses out
 	rerunOf          string // the report whose failed clauses alone are tested; "": all are
 	shard            shard
-	log              *bridgeLog // of the bridges of --exec; nil: none was started
+	group            *processtree.Group // the bridges of --exec, of all workers; nil: none are started
+	logDir           string             // where log is written; "": in reportDir, where it stands in the end
+	log              *bridgeLog         // of the bridges of --exec; nil: none was started
+	warnings         io.Writer
 	failFast         bool
-	keepUp           bool            // the stages stay up after the run
-	kept             []*keptStage    // those that are up
-	keys             authserver.Keys // of the stages, one after the other
-	file             *settings.File  // the configuration; empty where none was given
+	keepUp           bool             // the stages stay up after the run
+	kept             []*keptStage     // those that are up
+	keys             *authserver.Keys // of the stages
+	file             *settings.File   // the configuration; empty where none was given
 }
 
 // leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
@@ -77,6 +83,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	p := &plan{
 		target: v.Target(), exec: v.Exec, mockListen: v.MockListen, moreURLs: v.MoreURLs, replicas: v.Replicas, failFast: v.FailFast,
 		mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
+		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
 	switch {
 	case p.mcpStdio != "" && p.exec == "":
@@ -88,7 +95,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	if p.exec != "" {
-		p.env = v.Env
+		p.env, p.group = v.Env, processtree.NewGroup()
 		if err := checkEnvironment(p.env); err != nil {
 			return nil, err
 		}
@@ -135,11 +142,13 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.target.URL == "" && p.exec == "" {
 		profiles = testbed.Profiles()
 	}
+	makers := &generate.Makers{}
 	for i, profile := range profiles {
 		l, err := legOf(cmd, v, profile)
 		if err != nil {
 			return nil, err
 		}
+		l.options.Pass.Makers = makers
 		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
 			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
 		}

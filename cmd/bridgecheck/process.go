@@ -91,8 +91,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if err != nil {
 		return err
 	}
-	group := processtree.NewGroup()
-	s.stops = append(s.stops, func() { group.Close(grace(ctx)) })
+	group := plan.group
 	env = bridgeEnvironment(plan.env, append(env, replicaEnvironment(plan.replicas)...)...)
 	if plan.mcpStdio != "" {
 		if s.stdio, err = speak(plan.mcpStdio, group, log, env); err != nil {
@@ -103,6 +102,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if err != nil {
 		return err
 	}
+	s.stops = append(s.stops, func() { p.tree.Stop(grace(ctx)) })
 	s.bridge = p
 	s.target.URL = "http://" + listen
 	if err := p.awaitReady(ctx, s.target.URL, plan.readyTimeout); err != nil {
@@ -139,6 +139,11 @@ func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Gr
 		return nil
 	}
 	s.replicas = append(s.replicas, r)
+	s.stops = append(s.stops, func() {
+		if p != nil {
+			p.tree.Stop(grace(ctx))
+		}
+	})
 	return r.Start(ctx)
 }
 
@@ -152,6 +157,13 @@ func replicaEnvironment(replicas int) []string {
 		env = append(env, "BRIDGE_SHARED="+store)
 	}
 	return env
+}
+
+// closeGroup ends what bridges of --exec have left running.
+func (p *plan) closeGroup(ctx context.Context) {
+	if p.group != nil {
+		p.group.Close(grace(ctx))
+	}
 }
 
 // checkReplicas refuses --replicas where nothing is started.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
@@ -303,7 +304,8 @@ func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Rep
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{exec: r.command, env: r.env, readyTimeout: readyTime, reportDir: logs}
+	p := &plan{exec: r.command, env: r.env, readyTimeout: readyTime, reportDir: logs, group: processtree.NewGroup()}
+	defer p.closeGroup(cmd.Context())
 	stage, err := p.stage(cmd.Context(), leg{options: options})
 	if err != nil {
 		return nil, err

@@ -92,8 +92,6 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 func (f *runFlags) run(cmd *cobra.Command) error {
 	collectLess()
 	switch {
-	case f.Worker:
-		return serveRun(cmd)
 	case f.Cleanup:
 		return f.cleanUp(cmd)
 	case f.ConfigSchema:
@@ -122,6 +120,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer p.closeLog()
+	defer p.closeGroup(cmd.Context())
 	defer p.closeKept()
 	report, err := f.test(cmd, p)
 	if err != nil {
@@ -243,7 +242,7 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle,
 		if !b.Shared || p.shard.of > 0 {
 			l.options.Pass.Take = func(clause string) bool { _, ours := b.Checks[clause]; return ours }
 		}
-		part, err := p.part(cmd, l)
+		part, err := p.part(cmd.Context(), l)
 		shown.clear()
 		if err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 
@@ -31,7 +30,6 @@ type selftestFlags struct {
 	golden   string
 	full     bool
 	shard    string // I/N; "": all
-	worker   bool
 }
 
 func newSelftest() *cobra.Command {
@@ -61,8 +59,6 @@ say · 1 not so · 4 no verdict.`,
 	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause that it can touch; --update and --write-golden test it by all")
 	flags.StringVar(&f.shard, "shard", "", "test only the mutants and correct variants of shard `I/N`, as 1/3")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this `directory` instead of comparing with them")
-	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
-	_ = flags.MarkHidden("worker")
 	addJSON(cmd, &f.json)
 	return cmd
 }
@@ -74,8 +70,6 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 		return usagef("--update and --write-golden both write the golden sets: give one of them")
 	case f.shard != "" && (f.update || f.golden != "" || f.mutant != "" || f.markdown):
 		return usagef("--shard is a part of what is tested and compared with the golden sets: give it without --mutant, --update, --write-golden and --markdown")
-	case f.worker:
-		return work(cmd, f.full)
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown && f.update:
@@ -86,27 +80,7 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	return selftestAll(cmd, f)
 }
 
-// work tests the mutants that come on stdin.
-func work(cmd *cobra.Command, full bool) error {
-	golden, err := selftest.Golden()
-	if err != nil {
-		return err
-	}
-	narrower, err := selftest.NewNarrower(golden)
-	if err != nil {
-		return err
-	}
-	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant, skip []string) (selftest.Row, error) {
-		o := engine.Options{Pass: engine.Pass{Makers: makers}, Tool: thisTool(), Skip: skip}
-		if !full {
-			narrower.Narrow(&o, m)
-		}
-		return selftest.Evaluate(cmd.Context(), m, o, keys), nil
-	})
-}
-
-// selftestAll tests all mutants and variants, in worker processes.
+// selftestAll tests all mutants and variants, several at a time.
 func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	full := f.full || f.update || f.golden != ""
 	golden, err := selftest.Golden()
@@ -124,15 +98,19 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		}
 	}
 	progress, end := counter(cmd.ErrOrStderr(), len(all))
-	self, err := os.Executable()
+	narrower, err := selftest.NewNarrower(golden)
 	if err != nil {
 		return err
 	}
-	atOnce := parallel()
-	workers := selftest.NewWorkers(cmd.Context(), atOnce, func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
-	})
-	test := workers.Whole
+	makers, keys := &generate.Makers{}, &authserver.Keys{}
+	evaluate := func(ctx context.Context, m mutants.Mutant, skip ...string) selftest.Row {
+		o := engine.Options{Pass: engine.Pass{Makers: makers}, Tool: thisTool(), Skip: skip}
+		if !full {
+			narrower.Narrow(&o, m)
+		}
+		return selftest.Evaluate(ctx, m, o, keys)
+	}
+	test := func(ctx context.Context, m mutants.Mutant) (selftest.Row, error) { return evaluate(ctx, m), nil }
 	if f.full && !f.update && f.golden == "" {
 		reach.Last(all)
 		recordings := reach.Record(cmd.Context())
@@ -141,13 +119,12 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 			if err != nil {
 				return selftest.Row{}, err
 			}
-			row, err := workers.Test(m, beyond...)
+			row := evaluate(ctx, m, beyond...)
 			row.Beyond = beyond
-			return row, err
+			return row, nil
 		}
 	}
-	matrix, err := selftest.All(cmd.Context(), all, atOnce, test, progress)
-	workers.Close()
+	matrix, err := selftest.All(cmd.Context(), all, parallel(), test, progress)
 	end()
 	if err != nil {
 		return err

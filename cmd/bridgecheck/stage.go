@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
 	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -54,7 +53,7 @@ func (s *stage) close() {
 
 // stage starts what the plan requires. When it fails, nothing is left running.
 func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
-	s := &stage{target: p.target, keys: &p.keys}
+	s := &stage{target: p.target, keys: p.keys}
 	for _, url := range p.moreURLs {
 		s.replicas = append(s.replicas, check.Replica{URL: url})
 	}
@@ -84,7 +83,7 @@ const (
 
 // part tests what is left of a bundle. Where the bridge of --exec ends by itself, the clause that was tested fails, and those
 // after it are tested with another.
-func (p *plan) part(cmd *cobra.Command, l leg) (*engine.Part, error) {
+func (p *plan) part(ctx context.Context, l leg) (*engine.Part, error) {
 	take, began := l.options.Pass.Take, time.Now()
 	open := map[string]bool{} // by clause: it was taken and has to be tested still
 	if take != nil {
@@ -96,7 +95,7 @@ func (p *plan) part(cmd *cobra.Command, l leg) (*engine.Part, error) {
 	}
 	var whole *engine.Part
 	for ends := 1; ; ends++ {
-		part, end, err := p.onStage(cmd, l)
+		part, end, err := p.onStage(ctx, l)
 		switch {
 		case whole == nil:
 			whole = part
@@ -114,7 +113,7 @@ func (p *plan) part(cmd *cobra.Command, l leg) (*engine.Part, error) {
 			return nil, err
 		}
 		switch {
-		case cmd.Context().Err() != nil:
+		case ctx.Err() != nil:
 			whole.Report.CutShort = short
 			return whole, nil
 		case take == nil || ends == mostEnds:
@@ -136,8 +135,8 @@ type ending struct {
 }
 
 // onStage starts the target, runs the suites against it and, without --keep, stops it.
-func (p *plan) onStage(cmd *cobra.Command, l leg) (*engine.Part, ending, error) {
-	stage, err := p.stage(cmd.Context(), l)
+func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error) {
+	stage, err := p.stage(ctx, l)
 	if err != nil {
 		return nil, ending{}, err
 	}
@@ -155,7 +154,7 @@ func (p *plan) onStage(cmd *cobra.Command, l leg) (*engine.Part, ending, error) 
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
 	if o.Bridge.Owned = p.exec != ""; !o.Bridge.Owned && stage.drupal == nil {
-		cmd.PrintErrf("bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
+		fmt.Fprintf(p.warnings, "bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
 	}
 	var end ending
 	o.Pass.Started = func(clause string) {
@@ -168,11 +167,11 @@ func (p *plan) onStage(cmd *cobra.Command, l leg) (*engine.Part, ending, error) 
 			l.options.Pass.Started(clause)
 		}
 	}
-	part, err := engine.RunPart(cmd.Context(), stage.target, o)
+	part, err := engine.RunPart(ctx, stage.target, o)
 	if err != nil || stage.bridge == nil || stage.bridge.ended() == "" {
 		return part, ending{}, err
 	}
-	cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
+	fmt.Fprintf(p.warnings, "bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	if end.how = stage.bridge.endedByItself(); end.how == "" || end.clause == "" {
 		part.Carried = "the bridge ended during the run"
 		return part, ending{}, nil

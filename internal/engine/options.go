@@ -102,7 +102,7 @@ type Pass struct {
 	Started     func(clause string)                  // receives each clause when its check starts; nil: nobody
 	Observe     func(check.Check, check.Outcome)     // receives what each check found; nil: nobody
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
-	Makers      *generate.Makers                     // of generated cases, shared by passes one after the other; nil: of its own
+	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
 }
 
 // Redactor knows all secrets that the run is given.

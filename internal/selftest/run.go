@@ -5,8 +5,8 @@
 // Invariant: the outcome of a mutant depends on the mutant alone, not on what runs beside it. What differs from the
 // expected on a busy machine is tested once more, alone, before it counts.
 //
-// All starts workers (processes, as Ginkgo runs one tree at a time in each), each of which turns a mutant into a Row by
-// Evaluate. The rows become a Matrix, which is compared with the golden sets; these also make docs/kill-matrix.md.
+// All tests several mutants at a time, each of which becomes a Row by Evaluate. The rows become a Matrix, which is compared
+// with the golden sets; these also make docs/kill-matrix.md.
 package selftest
 
 import (
@@ -120,12 +120,12 @@ func skipped(m mutants.Mutant) ([]string, error) {
 	return ids, nil
 }
 
-// Worker turns a mutant into its row, usually in another process. An error ends the selftest.
-type Worker func(ctx context.Context, m mutants.Mutant) (Row, error)
+// Tester turns a mutant into its row. An error ends the selftest.
+type Tester func(ctx context.Context, m mutants.Mutant) (Row, error)
 
 // All tests mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of all.
 // Unexpected outcomes are tested once more, one at a time. progress, if not nil, receives each row as it comes.
-func All(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) (Matrix, error) {
+func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, progress func(Row)) (Matrix, error) {
 	clauses, err := contract.Load()
 	if err != nil {
 		return Matrix{}, err
@@ -156,7 +156,7 @@ func All(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, p
 }
 
 // inParallel tests mutants, at most parallel at a time.
-func inParallel(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) ([]Row, error) {
+func inParallel(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, progress func(Row)) ([]Row, error) {
 	rows, done := make([]Row, len(all)), make(chan Row)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

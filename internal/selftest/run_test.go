@@ -3,9 +3,6 @@ package selftest
 import (
 	"context"
 	"flag"
-	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,30 +15,30 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
-var full = flag.Bool("full", false, "test every mutant and variant by every clause, in parallel processes (minutes)")
+var full = flag.Bool("full", false, "test every mutant and variant by every clause, in parallel (minutes)")
 
-// The environment variable that makes this program a worker: it holds the clauses to test, or one of these values.
+// What to test beside names of clauses.
 const (
-	clausesToTest = "BRIDGECHECK_TEST_CLAUSES"
-	expectedOnes  = "expected"
-	allOfThem     = "all"
+	expectedOnes = "expected"
+	allOfThem    = "all"
 )
 
-func TestMain(m *testing.M) {
-	only := os.Getenv(clausesToTest)
-	if only == "" {
-		os.Exit(m.Run())
-	}
+// parallel is how many are tested at a time: many checks wait, so there are more than processors.
+var parallel = 4 * runtime.NumCPU()
+
+// tester tests mutants by the clauses named.
+func tester(t *testing.T, only string) Tester {
+	t.Helper()
 	golden, err := Golden()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	narrower, err := NewNarrower(golden)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant, _ []string) (Row, error) {
+	return func(ctx context.Context, m mutants.Mutant) (Row, error) {
 		o := engine.Options{Pass: engine.Pass{Makers: makers}}
 		switch only {
 		case allOfThem:
@@ -51,37 +48,18 @@ func TestMain(m *testing.M) {
 			narrower.Narrow(&o, m)
 			o.Only = strings.Fields(only)
 		}
-		return Evaluate(context.Background(), m, o, keys), nil
-	}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return Evaluate(ctx, m, o, keys), nil
 	}
-	os.Exit(0)
-}
-
-// parallel is how many workers run in parallel: many checks wait, so there are more than processors.
-var parallel = 4 * runtime.NumCPU()
-
-// newWorkers starts processes of this test that test mutants by the clauses named.
-func newWorkers(t *testing.T, only string) *Workers {
-	t.Helper()
-	w := NewWorkers(t.Context(), parallel, func(ctx context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Env = append(os.Environ(), clausesToTest+"="+only)
-		return cmd
-	})
-	t.Cleanup(w.Close)
-	return w
 }
 
 // evaluate tests mutants in parallel by the clauses named. Rows that are not good are tested once more, one at a time.
 func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bool) []Row {
 	t.Helper()
-	workers := newWorkers(t, only)
-	rows, err := inParallel(t.Context(), all, parallel, workers.Whole, nil)
+	test := tester(t, only)
+	rows, err := inParallel(t.Context(), all, parallel, test, nil)
 	for i := 0; err == nil && i < len(rows); i++ {
 		if !good(rows[i]) {
-			rows[i], err = workers.Test(all[i])
+			rows[i], err = test(t.Context(), all[i])
 		}
 	}
 	if err != nil {
@@ -126,7 +104,7 @@ func TestMatrix(t *testing.T) {
 	if !*full {
 		t.Skip("the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
 	}
-	matrix, err := All(t.Context(), mutants.All(), parallel, newWorkers(t, allOfThem).Whole, nil)
+	matrix, err := All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

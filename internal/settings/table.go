@@ -51,7 +51,7 @@ type Command struct {
 	RerunFailed, Shard, RunID         string
 	FailFast, Keep, Quiet, List, JSON bool
 	Verbose                           bool
-	Cleanup, ConfigSchema, Worker     bool
+	Cleanup, ConfigSchema             bool
 	WriteBaseline, Previous           string
 }
 
@@ -146,7 +146,6 @@ func Table() []Setting {
 		{Flag: "config-schema", Local: true, at: func(v *Values) any { return &v.ConfigSchema },
 			Help: "print the JSON Schema of the file of --config, for editors, and test nothing"},
 		{Flag: "json", Local: true, at: func(v *Values) any { return &v.JSON }, Help: "print one JSON document on stdout"},
-		{Flag: "worker", Local: true, Hidden: true, at: func(v *Values) any { return &v.Worker }, Help: "do the job that comes on stdin"},
 
 		{Key: "settings.rate_limit", Bound: positive(""), Option: "Options.Bridge.RateLimit", at: func(v *Values) any { return &v.Settings.RateLimit },
 			Help: "calls of one caller that the bridge takes at once"},

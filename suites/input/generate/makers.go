@@ -1,10 +1,17 @@
 package generate
 
-import "github.com/bridgecheck/bridgecheck/internal/exact"
+import (
+	"sync"
 
-// Makers are the makers of the schemas that were met before: runs one after the other meet the same. They have no dice
-// until With gives them some. The zero value has met none. It is for one goroutine.
-type Makers struct{ known map[makerKey]*Maker }
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+)
+
+// Makers are the makers of the schemas that were met before: the workers of a run, and runs one after the other, meet the
+// same. They have no dice until With gives them some. The zero value has met none. It is safe for concurrent use.
+type Makers struct {
+	mu    sync.Mutex
+	known map[makerKey]func() *Maker
+}
 
 type makerKey struct {
 	schema    string
@@ -26,16 +33,21 @@ func (m *Makers) maker(schema map[string]any, arguments bool) *Maker {
 		return nil
 	}
 	key := makerKey{string(text), arguments}
+	m.mu.Lock()
 	made, met := m.known[key]
 	if !met {
-		made, _ = newMaker(schema, nil, arguments) // nil with the error
+		made = sync.OnceValue(func() *Maker {
+			maker, _ := newMaker(schema, nil, arguments) // nil with the error
+			return maker
+		})
 		if len(m.known) == maxKnown {
 			m.known = nil
 		}
 		if m.known == nil {
-			m.known = map[makerKey]*Maker{}
+			m.known = map[makerKey]func() *Maker{}
 		}
 		m.known[key] = made
 	}
-	return made
+	m.mu.Unlock()
+	return made()
 }
