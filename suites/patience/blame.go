@@ -1,10 +1,12 @@
 package patience
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,7 +79,7 @@ func (s *Scope) SiteFailure(since int64, limit time.Duration) string {
 // overloaded.
 func (s *sending) exemptIfSiteFailed() {
 	a := s.response
-	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) {
+	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) && !isToolError(a) {
 		return
 	}
 	limit := s.run.SiteLimit
@@ -90,6 +92,14 @@ func (s *sending) exemptIfSiteFailed() {
 	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout {
 		s.ExemptIfLate()
 	}
+	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
+		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))
+	}
+}
+
+// isToolError reports whether a response is the result of an MCP tool that failed, as it does where the site was too late.
+func isToolError(a *client.Response) bool {
+	return a.Status == http.StatusOK && bytes.Contains(a.Body, []byte(`"isError":true`))
 }
 
 // unknownTimeout is how long a site may take where nobody knows how long the bridge waits for it.
@@ -117,7 +127,8 @@ type lateTurn struct {
 // How lateness is measured.
 const (
 	turnEvery  = 20 * time.Millisecond
-	overloaded = 200 * time.Millisecond // a turn that is so late: an idle machine is not late by a tenth of it
+	late       = 10 * time.Millisecond  // from which a turn counts
+	overloaded = 200 * time.Millisecond // a turn that is so late, or several of one request together: an idle machine is not late by a tenth of it
 )
 
 // WatchLateness measures how late this process gets its turn until ctx ends.
@@ -125,7 +136,7 @@ func (r *Run) WatchLateness(ctx context.Context) {
 	for ctx.Err() == nil {
 		slept := time.Now()
 		time.Sleep(turnEvery)
-		if by := time.Since(slept) - turnEvery; by >= overloaded {
+		if by := time.Since(slept) - turnEvery; by >= late {
 			r.lateness.mu.Lock()
 			r.lateness.turns = append(r.lateness.turns, lateTurn{slept, by})
 			r.lateness.mu.Unlock()
@@ -135,13 +146,32 @@ func (r *Run) WatchLateness(ctx context.Context) {
 
 // since is how late this process got its turn at most since a time, as far as it counts.
 func (l *lateness) since(start time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var most time.Duration
-	for i := len(l.turns) - 1; i >= 0 && !l.turns[i].at.Add(l.turns[i].by).Before(start); i-- {
-		most = max(most, l.turns[i].by)
+	for _, turn := range l.turnsSince(start) {
+		most = max(most, turn.by)
+	}
+	if most < overloaded {
+		return 0
 	}
 	return most
+}
+
+// heldUp is how long this process waited for its turns since a time.
+func (l *lateness) heldUp(start time.Time) (sum time.Duration) {
+	for _, turn := range l.turnsSince(start) {
+		sum += turn.by
+	}
+	return sum
+}
+
+func (l *lateness) turnsSince(start time.Time) []lateTurn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := len(l.turns)
+	for i > 0 && !l.turns[i-1].at.Add(l.turns[i-1].by).Before(start) {
+		i--
+	}
+	return slices.Clone(l.turns[i:])
 }
 
 // ExemptIfLate exempts the check, which found something to be late, where the machine was overloaded while it ran.

@@ -24,3 +24,15 @@ func TestLatenessExemptsTheCheckThatMetIt(t *testing.T) {
 		t.Errorf("got %q, by the site: %v", why, site)
 	}
 }
+
+// Many small waits hold a request up as one long one does; a turn that is late by little holds up nothing.
+func TestSeveralTurnsHoldARequestUp(t *testing.T) {
+	began := time.Now()
+	var l lateness
+	for i := range 10 {
+		l.turns = append(l.turns, lateTurn{began.Add(time.Duration(i) * 50 * time.Millisecond), 30 * time.Millisecond})
+	}
+	if l.since(began) != 0 || l.heldUp(began) != 300*time.Millisecond || l.heldUp(began.Add(400*time.Millisecond)) != 60*time.Millisecond {
+		t.Errorf("late by %s at once, by %s in all, by %s at the end", l.since(began), l.heldUp(began), l.heldUp(began.Add(400*time.Millisecond)))
+	}
+}

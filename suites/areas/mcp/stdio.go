@@ -180,6 +180,9 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 				continue // a notification
 			}
 			if client.SameID(id, message["id"]) {
+				if result, _ := message["result"].(map[string]any); result["isError"] == true {
+					p.t.ExemptIfLate() // the site may have been too late for the bridge
+				}
 				return message
 			}
 			p.strange = append(p.strange, "a response without a request: "+exact.Cut(line, 120))
