@@ -91,6 +91,10 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	r.DurationMS = Milliseconds(time.Since(t.Began()))
 	var why Finding
 	ending, isEnding := ended.(Ending)
+	if t.runEnded() && ended != nil && ending.Kind != Inapplicable { // what the end of the run interrupted has found nothing
+		ending, isEnding = Ending{Kind: CutShort, Why: Finding{Subject: "the run ended while this was tested"}}, true
+		ended = ending
+	}
 	found := t.reported(ended)
 	switch e := ended.(type) {
 	case nil:

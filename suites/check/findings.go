@@ -65,6 +65,9 @@ func (t *T) part(p Part, test func()) {
 	if found == nil {
 		return
 	}
+	if t.runEnded() { // what it waited for was interrupted
+		t.cutShort()
+	}
 	noted := found.About(p.row)
 	noted.Tool, noted.Identity, noted.Row = p.Tool, p.Identity, p.row
 	f.noted = append(f.noted, noted)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 func TestCallerOf(t *testing.T) {
@@ -79,7 +81,7 @@ func (s *slowRows) send(t *T) func(int) *Response {
 }
 
 func newT() *T {
-	return &T{Environment: &Environment{Config: Config{Redact: &redact.Redactor{}}}, recording: true}
+	return &T{Environment: &Environment{Config: Config{Redact: &redact.Redactor{}}, Run: &patience.Run{Context: context.Background()}}, recording: true}
 }
 
 func TestTable(t *testing.T) {

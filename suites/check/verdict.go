@@ -53,6 +53,9 @@ func blockedBy(why Finding, clauses []string) Ending {
 // recovers.
 func End(e Ending) { panic(e) }
 
+// runEnded reports whether the whole run has ended: what the check then finds comes of that.
+func (t *T) runEnded() bool { return t.Context.Err() != nil }
+
 // cutShort ends the running check because the whole run has ended.
 func (t *T) cutShort() {
 	if t.inCheck {
