@@ -438,6 +438,6 @@ func sameButCursor(one, other *check.Response) bool {
 // sends the request with a name.
 func equalUnknown(send func(ctx context.Context, name string) *check.Response, ctx context.Context, name string) types.GomegaMatcher {
 	return match.Conform("the response that an unknown name gets", func(r *check.Response) string {
-		return match.DiffersFromUnknown(send, ctx, r, name)
+		return scenario.DiffersFromUnknown(ctx, send, r, name)
 	})
 }

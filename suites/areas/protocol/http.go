@@ -293,7 +293,7 @@ func haveHeadOf(get, again *check.Response) OmegaMatcher {
 			return r.Outcome()
 		}
 		for name, values := range check.InOrder(get.Header) {
-			if slices.Contains(framing, name) || slices.Contains(match.VolatileHeaders, name) || !slices.Equal(values, again.Header[name]) {
+			if slices.Contains(framing, name) || slices.Contains(scenario.VolatileHeaders, name) || !slices.Equal(values, again.Header[name]) {
 				continue
 			}
 			if name == "Vary" && sameVaryButEncoding(r, get) {
