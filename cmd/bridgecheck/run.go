@@ -90,7 +90,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	collectLess()
+	collectLess(512)
 	switch {
 	case f.Cleanup:
 		return f.cleanUp(cmd)
@@ -150,11 +150,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// collectLess takes up to 512 MiB, which are cheaper than collecting them, unless the environment says otherwise.
-func collectLess() {
+// collectLess takes up to so many MiB, which are cheaper than collecting them, unless the environment says otherwise.
+func collectLess(most int64) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(512 << 20)
+		debug.SetMemoryLimit(most << 20)
 	}
 }
 

@@ -64,7 +64,7 @@ say · 1 not so · 4 no verdict.`,
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
-	collectLess()
+	collectLess(2048) // ten runs at a time
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")
