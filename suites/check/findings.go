@@ -162,14 +162,20 @@ func (t *T) redacted(f Finding) Finding {
 	return f
 }
 
-// asReported are findings as a report has them; at gives where the evidence has the exchange of a response.
-func (t *T) asReported(all []Finding, at func(*Response) *int) []reports.Finding {
+// asReported are findings about a clause as a report has them, with what a proxy has to do with them; at gives where the
+// evidence has the exchange of a response.
+func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []reports.Finding {
 	list := make([]reports.Finding, len(all))
 	for i, f := range all {
 		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
-			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing}
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing, Proxy: t.Redact.Text(f.Response.WhoMade())}
+		said := &list[i].Actual
 		if f.Expected == "" {
 			list[i].Subject, list[i].Message = "", f.Subject
+			said = &list[i].Message
+		}
+		if why := t.Suspects(clause, f.Response); why != "" && list[i].Proxy == "" {
+			*said += "; " + t.Redact.Text(why)
 		}
 	}
 	return list
