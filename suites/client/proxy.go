@@ -49,7 +49,7 @@ var pages = []struct {
 	form *regexp.Regexp // with the status as its group
 }{
 	{nginx, regexp.MustCompile(`^<html>\s*<head><title>(\d{3}) [^<]*</title></head>\s*<body[^>]*>\s*<center><h1>[^<]*</h1></center>\s*(?:<center>[^<]*</center>\s*)?<hr><center>(?:nginx|openresty)`)},
-	{apache, regexp.MustCompile(`^<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2\.0//EN">\s*<html><head>\s*<title>(\d{3}) [^<]*</title>\s*</head><body>`)},
+	{apache, regexp.MustCompile(`^<!DOCTYPE HTML PUBLIC "-//(?:IETF//DTD HTML 2\.0|W3C//DTD HTML 4\.01)//EN"[^>]*>\s*<html><head>\s*<title>(\d{3}) [^<]*</title>\s*</head><body>`)},
 	{haproxy, regexp.MustCompile(`^<html><body><h1>(\d{3}) [^<]*</h1>\s*[^<]*</body></html>\s*$`)},
 	{varnish, regexp.MustCompile(`^<!DOCTYPE html>\s*<html>\s*<head>\s*<title>(\d{3}) [^<]*</title>(?s:.*)<h3>Guru Meditation:</h3>\s*<p>XID: `)},
 }

@@ -133,6 +133,9 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 	if failed != nil {
 		t.Fatalf("%v: %v: %v\n%s", args, err, failed, said)
 	}
+	if report.CutShort != "" || report.Summary.Pass == 0 {
+		t.Errorf("the run ended early: %s\n%s", report.CutShort, said)
+	}
 	t.Logf("%s: %d pass, %d fail, %d warn, %d not testable in %d s", url, report.Summary.Pass, report.Summary.Fail, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000)
 	return report
 }

@@ -53,11 +53,11 @@ var proxies = []proxy{
 			for _, name := range strings.Fields("mpm_event authz_core reqtimeout mime deflate filter setenvif headers ssl socache_shmcb http2 proxy proxy_http") {
 				modules += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n"
 			}
-			return map[string]string{"apache2.conf": modules + "ServerRoot " + dir + "\nDefaultRuntimeDir " + dir + "\nPidFile " + dir + "/pid\nErrorLog " + dir + "/error.log\n" +
-				"Mutex file:" + dir + "\nTimeout 300\nKeepAlive On\nMaxKeepAliveRequests 100\nKeepAliveTimeout 5\nServerName localhost\n" +
+			return map[string]string{"apache2.conf": modules + "User www-data\nGroup www-data\nServerRoot " + dir + "\nDefaultRuntimeDir " + dir + "\nPidFile " + dir + "/pid\nErrorLog " + dir + "/error.log\n" +
+				"TypesConfig /dev/null\nMutex file:" + dir + "\nTimeout 300\nKeepAlive On\nMaxKeepAliveRequests 100\nKeepAliveTimeout 5\nServerName localhost\n" +
 				"AddOutputFilterByType DEFLATE application/json\nRequestReadTimeout header=20-40,minrate=500 body=10,minrate=500\nListen 127.0.0.1:" + port + "\n" + config}
 		},
-		args:  func(dir, _ string) []string { return []string{"-X", "-f", dir + "/apache2.conf"} },
+		args:  func(dir, _ string) []string { return []string{"-DFOREGROUND", "-f", dir + "/apache2.conf"} },
 		plain: "ProxyPass / http://AT/\n"},
 	{name: "haproxy", program: "haproxy", section: "HAProxy", language: "haproxy", tls: true,
 		wrap: func(dir, _, config string) map[string]string { return map[string]string{"haproxy.cfg": config} },
