@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 type symptom struct {
 	does    string            // after the proxy's name
 	set     string            // what to look for at a proxy without a line of its own
-	lines   map[string]string // to add, by proxy
+	lines   map[string]string // to add or remove, by proxy
 	clauses []string          // that fail of it, as patterns, where the response does not show it
 }
 
@@ -21,57 +22,52 @@ type symptom struct {
 // place).
 var (
 	refusesBodies = symptom{does: "refuses bodies above a limit of its own", set: "raise its limit of a request's body above the bridge's",
-		lines: map[string]string{nginx: "client_max_body_size 64m;", apache: "LimitRequestBody 67108864", caddy: "request_body { max_size 64MB }"}}
+		lines: map[string]string{nginx: "add client_max_body_size 64m;", apache: "add LimitRequestBody 67108864", caddy: "add request_body { max_size 64MB }"}}
 	refusesHeaders = symptom{does: "refuses longer headers or addresses than the bridge", set: "raise its limit of headers",
-		lines: map[string]string{nginx: "large_client_header_buffers 4 64k;", apache: "LimitRequestFieldSize 65536", haproxy: "tune.bufsize 65536"}}
+		lines: map[string]string{nginx: "add large_client_header_buffers 4 64k;", apache: "add LimitRequestFieldSize 65536", haproxy: "add tune.bufsize 65536"}}
 	cannotReach = symptom{does: "got no whole response from the bridge, or does not reach it", set: "see the log of the bridge, and after it that of the proxy",
-		lines: map[string]string{apache: "retry=0 on the line of ProxyPass, so that it does not keep away from the bridge for 60 s after one failure",
-			nginx:   "max_fails=0 on the line of the server, so that it does not keep away from the bridge for 10 s after one failure",
-			haproxy: "option httpchk GET /readyz, if its check of the bridge fails"}}
+		lines: map[string]string{apache: "add retry=0 on the line of ProxyPass, so that it does not keep away from the bridge for 60 s after one failure",
+			nginx:   "add max_fails=0 on the line of the server, so that it does not keep away from the bridge for 10 s after one failure",
+			haproxy: "add option httpchk GET /readyz, if its check of the bridge fails"}}
 	givesUp = symptom{does: "gave up before the bridge had responded", set: "let it wait longer than the bridge does for its site",
-		lines: map[string]string{nginx: "proxy_read_timeout 1h;", apache: "timeout=3600 on the line of ProxyPass", haproxy: "timeout server 1h", varnish: ".first_byte_timeout = 90s;",
-			caddy: "transport http { response_header_timeout 90s }"}}
-	replacesErrors = symptom{does: "puts pages of its own in place of the bridge's errors", set: "let it pass errors on as they come",
-		lines: map[string]string{nginx: "proxy_intercept_errors off;", apache: "ProxyErrorOverride Off", haproxy: "no `http-response return` and no `errorfiles` for statuses of the bridge",
-			varnish: "no `return (synth(…))` in vcl_backend_response", caddy: "no `handle_response` and no `handle_errors` for statuses of the bridge"}}
-	buffers = symptom{does: "collects a response before it passes it on, which ends streams of events", set: "let it pass responses on as they come",
-		lines: map[string]string{nginx: "proxy_buffering off;", apache: "flushpackets=on on the line of ProxyPass, and no mod_deflate for text/event-stream", haproxy: "option http-no-delay",
-			varnish: "set beresp.do_stream = true;", caddy: "flush_interval -1"},
+		lines: map[string]string{nginx: "add proxy_read_timeout 1h;", apache: "add timeout=3600 on the line of ProxyPass", haproxy: "add timeout server 1h", varnish: "add .first_byte_timeout = 90s;",
+			caddy: "add transport http { response_header_timeout 90s }"}}
+	replacesErrors = symptom{does: "may put pages of its own in place of the bridge's errors", set: "let it pass errors on as they come",
+		lines: map[string]string{nginx: "add proxy_intercept_errors off;", apache: "add ProxyErrorOverride Off", haproxy: "remove `http-response return` and `errorfiles` for statuses of the bridge",
+			varnish: "remove `return (synth(…))` in vcl_backend_response", caddy: "remove `handle_response` and `handle_errors` for statuses of the bridge"}}
+	buffers = symptom{does: "may collect a response before it passes it on, so that no event of a stream comes", set: "let it pass responses on as they come",
+		lines: map[string]string{nginx: "add proxy_buffering off;", apache: "add flushpackets=on on the line of ProxyPass, and remove mod_deflate for text/event-stream", haproxy: "add option http-no-delay",
+			varnish: "add set beresp.do_stream = true;", caddy: "add flush_interval -1"},
 		clauses: []string{"fresh/notify", "replicas/list-changed", "mcp/stateless-2026"}}
-	caches = symptom{does: "gives responses from a cache", set: "let it cache nothing of the bridge: its responses are private",
-		lines:   map[string]string{nginx: "proxy_cache off;", apache: `CacheDisable "/"`, haproxy: "no `http-request cache-use` for the bridge", varnish: "sub vcl_recv { return (pass); }", caddy: "no `cache` for the bridge"},
+	caches = symptom{does: "may give responses from a cache", set: "let it cache nothing of the bridge: its responses are private",
+		lines:   map[string]string{nginx: "add proxy_cache off;", apache: `add CacheDisable "/"`, haproxy: "remove `http-request cache-use` for the bridge", varnish: "add sub vcl_recv { return (pass); }", caddy: "remove `cache` for the bridge"},
 		clauses: []string{"access/no-cross-talk", "access/per-credential", "access/list-403", "access/describe-403", "access/anonymous", "access/filtered-by-method", "access/bad-credentials"}}
 	dropsCredentials = symptom{does: "may keep the header Authorization to itself", set: "let it pass Authorization on",
-		lines: map[string]string{nginx: "proxy_set_header Authorization $http_authorization;", apache: "no `RequestHeader unset Authorization`; before FastCGI, CGIPassAuth On",
-			haproxy: "no `http-request del-header Authorization`", varnish: "no `unset req.http.Authorization`", caddy: "no `header_up -Authorization` and no `basicauth`"},
+		lines: map[string]string{nginx: "add proxy_set_header Authorization $http_authorization;", apache: "remove `RequestHeader unset Authorization`; before FastCGI add CGIPassAuth On",
+			haproxy: "remove `http-request del-header Authorization`", varnish: "remove `unset req.http.Authorization`", caddy: "remove `header_up -Authorization` and `basicauth`"},
 		clauses: []string{"access/credentials-forwarded", "access/own-account", "auth/right-token"}}
 	decodesPaths = symptom{does: "may decode or clean the path", set: "let it pass the path on as it came",
-		lines: map[string]string{nginx: "proxy_pass http://bridge; (without a path behind the name) and merge_slashes off;", apache: "AllowEncodedSlashes NoDecode, and nocanon on the line of ProxyPass",
-			haproxy: "no `http-request normalize-uri`", varnish: "no change of req.url", caddy: "no `uri` and no `rewrite`"},
+		lines: map[string]string{nginx: "write proxy_pass http://bridge; (without a path behind the name) and merge_slashes off;", apache: "add AllowEncodedSlashes NoDecode, and nocanon on the line of ProxyPass",
+			haproxy: "remove `http-request normalize-uri`", varnish: "remove what changes req.url", caddy: "remove `uri` and `rewrite`"},
 		clauses: []string{"per-tool/*", "http/trailing-and-case"}}
 	cutsBodies = symptom{does: "may cut what it passes on", set: "look at its log: a temporary file that it cannot write or a limit of a response",
-		lines: map[string]string{nginx: "proxy_buffering off; (else the error log says why it cannot write to proxy_temp_path)"}}
+		lines: map[string]string{nginx: "add proxy_buffering off; (else the error log says why it cannot write to proxy_temp_path)"}}
 	dropsSessions = symptom{does: "may keep the header Mcp-Session-Id to itself", set: "let it pass Mcp-Session-Id on, in both directions",
-		lines: map[string]string{nginx: "no `proxy_hide_header Mcp-Session-Id`", apache: "no `Header unset Mcp-Session-Id`", haproxy: "no `http-response del-header Mcp-Session-Id`",
-			varnish: "no `unset beresp.http.Mcp-Session-Id`", caddy: "no `header_down -Mcp-Session-Id`"},
-		clauses: []string{"mcp/session", "mcp/initialize", "mcp/bad-version-header", "replicas/mcp-session*", "replicas/shared-session-end"}}
+		lines: map[string]string{nginx: "remove `proxy_hide_header Mcp-Session-Id`", apache: "remove `Header unset Mcp-Session-Id`", haproxy: "remove `http-response del-header Mcp-Session-Id`",
+			varnish: "remove `unset beresp.http.Mcp-Session-Id`", caddy: "remove `header_down -Mcp-Session-Id`"},
+		clauses: []string{"mcp/session", "replicas/mcp-session*", "replicas/shared-session-end"}}
 	keepsCalls = symptom{does: "may go on with a call whose caller has gone", set: "let it end the request to the bridge when the client goes",
-		lines:   map[string]string{nginx: "proxy_ignore_client_abort off;", haproxy: "option abortonclose", apache: "nothing: it notices when it writes", varnish: "return (pipe); in place of return (pass)"},
+		lines:   map[string]string{nginx: "add proxy_ignore_client_abort off;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "add return (pipe); in place of return (pass)"},
 		clauses: []string{"upstream/cancel"}}
 	compresses = symptom{does: "may compress or decompress and keep the ETag", set: "let it pass bodies on as they came",
-		lines: map[string]string{nginx: "gzip off;", apache: "SetEnv no-gzip 1", caddy: "transport http { compression off }"}, clauses: []string{"http/head", "http/content-negotiation"}}
+		lines: map[string]string{nginx: "add gzip off;", apache: "add SetEnv no-gzip 1", caddy: "add transport http { compression off }"}, clauses: []string{"http/head", "http/content-negotiation"}}
 
 	// byClause are those that the response does not show.
 	byClause = []*symptom{&buffers, &caches, &dropsCredentials, &decodesPaths, &dropsSessions, &keepsCalls, &compresses}
 )
 
-// advice is the line to add at a proxy.
-func (s symptom) advice(p Proxy) string {
-	if line := s.lines[p.Name]; line != "" {
-		return "add " + line
-	}
-	return s.set
-}
+// advice is what to change at a proxy.
+func (s symptom) advice(p Proxy) string { return cmp.Or(s.lines[p.Name], s.set) }
 
 // WhoMade says that a proxy made a response by itself, with the setting that ends it; "": the bridge made it, as far as anybody
 // knows.
@@ -124,6 +120,8 @@ func suspected(clause string, a *Response) *symptom {
 			return &replacesErrors
 		case errors.Is(a.Err, io.ErrUnexpectedEOF) || a.Err != nil && strings.Contains(a.Err.Error(), "cut off"):
 			return &cutsBodies
+		case strings.HasSuffix(a.Path, MCPPath) && (a.Status == http.StatusBadRequest || a.Status == http.StatusNotFound):
+			return &dropsSessions
 		case a.Status == http.StatusUnauthorized && a.Sent.Get("Authorization") != "":
 			return &dropsCredentials
 		}

@@ -60,7 +60,7 @@ var proxies = []proxy{
 		args:  func(dir, _ string) []string { return []string{"-DFOREGROUND", "-f", dir + "/apache2.conf"} },
 		plain: "ProxyPass / http://AT/\n"},
 	{name: "haproxy", program: "haproxy", section: "HAProxy", language: "haproxy", tls: true,
-		wrap: func(dir, _, config string) map[string]string { return map[string]string{"haproxy.cfg": config} },
+		wrap: func(dir, _, config string) map[string]string { return map[string]string{"haproxy.cfg": config + "\n"} },
 		args: func(dir, _ string) []string { return []string{"-db", "-f", dir + "/haproxy.cfg"} },
 		plain: "defaults\nmode http\noption httplog\noption dontlognull\ntimeout connect 5000\ntimeout client 50000\ntimeout server 50000\n" +
 			"frontend f\nbind 127.0.0.1:PORT\ndefault_backend b\nbackend b\nserver one AT\n"},
