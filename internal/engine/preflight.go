@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,10 @@ func preflight(ctx context.Context, t *check.T) error {
 		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
 	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
 		t.NotABridge += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
+	}
+	t.NoteFront(list)
+	if why := cmp.Or(list.WhoMade(), t.Suspects("", list)); why != "" {
+		t.NotABridge += "; " + t.Redact.Text(why)
 	}
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
 		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"

@@ -174,7 +174,7 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 			list[i].Subject, list[i].Message = "", f.Subject
 			said = &list[i].Message
 		}
-		if why := t.Suspects(clause, f.Response); why != "" && list[i].Proxy == "" {
+		if why := t.Suspects(clause, f.Response); why != "" && list[i].Proxy == "" && t.NotABridge == "" {
 			*said += "; " + t.Redact.Text(why)
 		}
 	}

@@ -37,7 +37,7 @@ var (
 			varnish: "remove `return (synth(…))` in vcl_backend_response", caddy: "remove `handle_response` and `handle_errors` for statuses of the bridge"}}
 	buffers = symptom{does: "may collect a response before it passes it on, so that no event of a stream comes", set: "let it pass responses on as they come",
 		lines: map[string]string{nginx: "add proxy_buffering off;", apache: "add flushpackets=on on the line of ProxyPass, and remove mod_deflate for text/event-stream", haproxy: "add option http-no-delay",
-			varnish: "add set beresp.do_stream = true;", caddy: "add flush_interval -1"},
+			varnish: "add set beresp.do_stream = true;"},
 		clauses: []string{"fresh/notify", "replicas/list-changed", "mcp/stateless-2026"}}
 	caches = symptom{does: "may give responses from a cache", set: "let it cache nothing of the bridge: its responses are private",
 		lines:   map[string]string{nginx: "add proxy_cache off;", apache: `add CacheDisable "/"`, haproxy: "remove `http-request cache-use` for the bridge", varnish: "add sub vcl_recv { return (pass); }", caddy: "remove `cache` for the bridge"},
@@ -57,7 +57,7 @@ var (
 			varnish: "remove `unset beresp.http.Mcp-Session-Id`", caddy: "remove `header_down -Mcp-Session-Id`"},
 		clauses: []string{"mcp/session", "replicas/mcp-session*", "replicas/shared-session-end"}}
 	keepsCalls = symptom{does: "may go on with a call whose caller has gone", set: "let it end the request to the bridge when the client goes",
-		lines:   map[string]string{nginx: "add proxy_ignore_client_abort off;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "add return (pipe); in place of return (pass)"},
+		lines:   map[string]string{nginx: "add proxy_ignore_client_abort off;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "write return (pipe); in place of return (pass); for POST", caddy: "remove flush_interval -1"},
 		clauses: []string{"upstream/cancel"}}
 	compresses = symptom{does: "may compress or decompress and keep the ETag", set: "let it pass bodies on as they came",
 		lines: map[string]string{nginx: "add gzip off;", apache: "add SetEnv no-gzip 1", caddy: "add transport http { compression off }"}, clauses: []string{"http/head", "http/content-negotiation"}}

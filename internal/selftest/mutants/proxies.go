@@ -26,7 +26,7 @@ func brokenProxies(area string) []Mutant {
 			})
 		})},
 		{Name: "proxy-caches-by-path", Breaks: Clauses("access/no-cross-talk", "access/list-403", "access/describe-403", "access/anonymous", "access/filtered-by-method", "access/no-oracle", "access/per-credential", "describe/inaccessible-404"),
-			MayFail: Clauses("list/pages-cover-all-once", "http/head", "fresh/ttl-expiry", "fresh/invalidate", "fresh/version", "upstream/timeout", "upstream/down-and-up"), Origin: Peer, Why: "the key of the cache lacks the caller", Middleware: asNginx(cachedByPath())},
+			MayFail: Clauses("list/pages-cover-all-once", "http/head", "fresh/ttl-expiry", "fresh/invalidate", "fresh/stale-on-error", "fresh/version", "upstream/timeout", "upstream/down-and-up"), Origin: Peer, Why: "the key of the cache lacks the caller", Middleware: asNginx(cachedByPath())},
 		{Name: "proxy-cuts-bodies", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "a temporary file that cannot be written", Middleware: asNginx(onResponse(toToolViews, func(x *exchange) {
 			const most = 8 << 10
 			x.Header.Set("Content-Length", fmt.Sprint(len(x.Body)))
