@@ -50,7 +50,7 @@ var proxies = []proxy{
 	{name: "apache", program: "apache2", section: "Apache", language: "apache", tls: true,
 		wrap: func(dir, port, config string) map[string]string {
 			modules := ""
-			for _, name := range strings.Fields("mpm_event authz_core reqtimeout mime deflate filter setenvif headers ssl socache_shmcb http2 proxy proxy_http") {
+			for _, name := range strings.Fields("mpm_event authz_core reqtimeout mime deflate filter setenvif headers ssl socache_shmcb http2 proxy proxy_http slotmem_shm proxy_balancer lbmethod_byrequests") {
 				modules += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n"
 			}
 			return map[string]string{"apache2.conf": modules + "User www-data\nGroup www-data\nServerRoot " + dir + "\nDefaultRuntimeDir " + dir + "\nPidFile " + dir + "/pid\nErrorLog " + dir + "/error.log\n" +
@@ -83,14 +83,36 @@ var proxies = []proxy{
 // ofPage is the configuration of the page.
 func (p proxy) ofPage(t *testing.T) string {
 	t.Helper()
+	return p.block(t, p.section)
+}
+
+// ofTwo is the configuration of the page for two bridges.
+func (p proxy) ofTwo(t *testing.T) string {
+	t.Helper()
+	one, more := p.ofPage(t), p.block(t, "Several bridges behind one URL")
+	switch p.name {
+	case "varnish":
+		return more
+	case "apache":
+		return regexp.MustCompile(`(?m)^\tProxyPass .*$`).ReplaceAllLiteralString(one, more)
+	case "caddy":
+		return strings.Replace(one, "\treverse_proxy 127.0.0.1:8081 {", more, 1)
+	}
+	return regexp.MustCompile(`(?m)^\tserver .*127\.0\.0\.1:8081.*$`).ReplaceAllString(one, "$0\n"+more)
+}
+
+// block is the configuration in a section of the page.
+func (p proxy) block(t *testing.T, section string) string {
+	t.Helper()
 	page, err := os.ReadFile("../../docs/behind-a-proxy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## "+p.section+"\n")
-	block := regexp.MustCompile("(?s)\n```" + p.language + "\n(.*?)\n```\n").FindStringSubmatch(section)
+	_, text, _ := strings.Cut(string(page), "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	block := regexp.MustCompile("(?s)\n```" + p.language + "\n(.*?)\n```\n").FindStringSubmatch(text)
 	if block == nil {
-		t.Fatalf("the page has no configuration of %s", p.name)
+		t.Fatalf("the section %s of the page has no configuration of %s", section, p.name)
 	}
 	return block[1]
 }
@@ -111,7 +133,8 @@ func (p proxy) start(t *testing.T, config string, bridges ...string) *stand {
 	address := free(t)
 	host, port, _ := net.SplitHostPort(bridges[0])
 	own := portOf(address)
-	config = strings.NewReplacer("*:443", "127.0.0.1:"+own, "listen 443", "listen 127.0.0.1:"+own, "/etc/ssl/bridge", dir,
+	second := append(bridges, "127.0.0.1:8083")[min(1, len(bridges))]
+	config = strings.NewReplacer("127.0.0.1:8083", second, `"8083"`, `"`+portOf(second)+`"`, "*:443", "127.0.0.1:"+own, "listen 443", "listen 127.0.0.1:"+own, "/etc/ssl/bridge", dir,
 		"bridge.example {", "https://localhost:"+own+" {", "bridge.example", "localhost", "127.0.0.1:8081", bridges[0], `.host = "127.0.0.1"`, `.host = "`+host+`"`,
 		`"8081"`, `"`+port+`"`, "AT_HOST", host, "AT_PORT", port, "AT", bridges[0], "PORT", own).Replace(config)
 	for name, text := range p.wrap(dir, own, config) {
