@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -162,6 +163,9 @@ func (t *T) redacted(f Finding) Finding {
 	return f
 }
 
+// keptInMemory are the clauses that fail of several processes that do not share what each keeps for its callers.
+var keptInMemory = []string{"mcp/*", "list/cursor-*", "list/pages-*", "fresh/notify", "http/head"}
+
 // asReported are findings about a clause as a report has them, with what a proxy has to do with them; at gives where the
 // evidence has the exchange of a response.
 func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []reports.Finding {
@@ -176,6 +180,9 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 		}
 		if why := t.Suspects(clause, f.Response); why != "" && list[i].Proxy == "" && t.NotABridge == "" {
 			*said += "; " + t.Redact.Text(why)
+		}
+		if t.several && slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok }) {
+			*said += "; several processes are behind this URL, as lists have shown: they need keys in common (the reference bridge: session_keys), or the proxy has to send a caller to one of them"
 		}
 	}
 	return list

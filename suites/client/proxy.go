@@ -188,6 +188,9 @@ func (a *Response) MadeBy() *Proxy {
 	if a == nil || a.viewed || !byGateway[a.Status] || a.ErrorObject() != nil {
 		return nil
 	}
+	if a.Status == http.StatusBadRequest && !a.refusableUnread() && a.sentBytes() < tooLarge && !bytes.Contains(a.Body, []byte("Too Large")) {
+		return nil
+	}
 	if p := pageOf(a.Status, a.Body); p != nil {
 		if own := shownBy(a.Header); own != nil && own.Name == p.Name {
 			return own

@@ -57,7 +57,7 @@ var (
 			varnish: "remove `unset beresp.http.Mcp-Session-Id`", caddy: "remove `header_down -Mcp-Session-Id`"},
 		clauses: []string{"mcp/session", "replicas/mcp-session*", "replicas/shared-session-end"}}
 	keepsCalls = symptom{does: "may go on with a call whose caller has gone", set: "let it end the request to the bridge when the client goes",
-		lines:   map[string]string{nginx: "add proxy_ignore_client_abort off;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "write return (pipe); in place of return (pass); for POST", caddy: "remove flush_interval -1"},
+		lines:   map[string]string{nginx: "remove proxy_ignore_client_abort on;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "write return (pipe); in place of return (pass); for POST", caddy: "remove flush_interval -1"},
 		clauses: []string{"upstream/cancel"}}
 	compresses = symptom{does: "may compress or decompress and keep the ETag", set: "let it pass bodies on as they came",
 		lines: map[string]string{nginx: "add gzip off;", apache: "add SetEnv no-gzip 1", caddy: "add transport http { compression off }"}, clauses: []string{"http/head", "http/content-negotiation"}}

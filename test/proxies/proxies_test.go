@@ -31,11 +31,17 @@ var bridges = map[string]func(t *testing.T, site string) (address string, flags 
 
 // reference starts the reference bridge with the settings of the page.
 func reference(t *testing.T, site string) (string, []string) {
+	t.Helper()
+	return replicaOf(t, site)
+}
+
+// replicaOf is reference with variables of the environment.
+func replicaOf(t *testing.T, site string, env ...string) (string, []string) {
 	address, admin := free(t), free(t)
 	config := filepath.Join(t.TempDir(), "bridge.yaml")
 	write(t, config, "drupal: http://"+site+"\nlisten: "+address+"\nadmin_listen: "+admin+"\nallowed_hosts: [localhost]\ntrusted_proxies: [127.0.0.1]\n"+
 		"base_path: /drupal\ncredentials: [basic, bearer, cookie]\ndrain_pause: 1s\ndiscovery_ttl: 1s\npermission_ttl: 1s\nupstream_timeout: "+upstreamTimeout+"\nrequest_timeout: 5s\nauth_address_failures: 100000\nauth_total_failures: 100000\n")
-	serve(t, nil, program.Build(t), "bridge", "--config", config)
+	serve(t, env, program.Build(t), "bridge", "--config", config)
 	awaitListening(t, address)
 	return address, []string{"--capabilities", "auth-bearer,auth-cookie,drupal-types,eager-validation,discovery-cache,permission-ttl,languages,mcp,mcp-2026,mcp-list-changed"}
 }
@@ -100,6 +106,35 @@ func TestDefaults(t *testing.T) {
 		}
 		t.Logf("seen: %s", report.Target.Proxy)
 	})
+}
+
+// Two bridges behind one URL that share keys and no store: no failure, and three runs are equal.
+func TestTwoBridges(t *testing.T) {
+	nginx := proxies[0]
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: two bridges behind one URL are not tested")
+	}
+	if nginx.path() == "" {
+		t.Skip("SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
+	}
+	site, keys := free(t), "BRIDGE_SESSION_KEYS=two bridges have this key in common and it is no secret"
+	one, flags := replicaOf(t, site, keys)
+	two, _ := replicaOf(t, site, keys)
+	s := nginx.start(t, nginx.ofTwo(t), one, two)
+	var before map[string]reports.Verdict
+	for n := range 3 {
+		verdicts := map[string]reports.Verdict{}
+		for _, r := range run(t, s, "https://localhost:"+s.port, site, flags).Results {
+			verdicts[r.ID] = r.Verdict
+			if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
+				t.Errorf("run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
+			}
+			if before != nil && before[r.ID] != r.Verdict {
+				t.Errorf("run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
+			}
+		}
+		before = verdicts
+	}
 }
 
 func eachBridge(t *testing.T, test func(t *testing.T, p proxy, bridge string)) {
