@@ -178,11 +178,12 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 			list[i].Subject, list[i].Message = "", f.Subject
 			said = &list[i].Message
 		}
-		if why := t.Suspects(clause, f.Response); why != "" && list[i].Proxy == "" && t.NotABridge == "" {
+		switch why := t.Suspects(clause, f.Response); {
+		case list[i].Proxy != "" || t.NotABridge != "":
+		case t.several && slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok }):
+			*said += "; several processes are behind this URL, as lists have shown: they need keys and a store in common (the reference bridge: session_keys, shared), or the proxy has to send a caller to one of them"
+		case why != "":
 			*said += "; " + t.Redact.Text(why)
-		}
-		if t.several && slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok }) {
-			*said += "; several processes are behind this URL, as lists have shown: they need keys in common (the reference bridge: session_keys), or the proxy has to send a caller to one of them"
 		}
 	}
 	return list

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/program"
+	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -108,7 +109,7 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
-// Two bridges behind one URL that share keys and no store: no failure, and three runs are equal.
+// Two bridges behind one URL that share keys and a store: no failure, and three runs are equal.
 func TestTwoBridges(t *testing.T) {
 	nginx := proxies[0]
 	if testing.Short() {
@@ -118,8 +119,9 @@ func TestTwoBridges(t *testing.T) {
 		t.Skip("SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
 	}
 	site, keys := free(t), "BRIDGE_SESSION_KEYS=two bridges have this key in common and it is no secret"
-	one, flags := replicaOf(t, site, keys)
-	two, _ := replicaOf(t, site, keys)
+	store := "BRIDGE_SHARED=" + redistest.Start(t).Address
+	one, flags := replicaOf(t, site, keys, store)
+	two, _ := replicaOf(t, site, keys, store)
 	s := nginx.start(t, nginx.ofTwo(t), one, two)
 	var before map[string]reports.Verdict
 	for n := range 3 {
