@@ -64,6 +64,9 @@ const (
 	noBridge                       // the target shows no sign of a bridge
 )
 
+// AtTheProxy is the remedy of what a proxy did in place of the bridge.
+const AtTheProxy = "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."
+
 // causeKinds says what follows from the kind of a cause, whatever clauses have it. Kinds that are not here have the
 // severity and the remedy of their gravest clause.
 var causeKinds = map[causeKind]struct {
@@ -83,7 +86,7 @@ var causeKinds = map[causeKind]struct {
 	wrongAccount: {Exposure, "access/credentials-forwarded", "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came. " +
 		"An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
 	exposed:  {Exposure, "", ""},
-	byProxy:  {Protocol, "", "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."},
+	byProxy:  {Protocol, "", AtTheProxy},
 	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
 }
 

@@ -148,6 +148,9 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 		r.Message = why.String()
 	}
 	r.Conclude()
+	if lead, ok := r.Lead(); ok && lead.Proxy != "" {
+		r.Remedy = reports.AtTheProxy
+	}
 	for _, p := range t.findings.tested {
 		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}

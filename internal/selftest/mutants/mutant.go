@@ -129,7 +129,7 @@ func Areas() []Area {
 		{"load", "load.go", loadMutants(), loadVariants()},
 		{"replicas", "load.go", replicaMutants(), nil},
 		{"profile", "undeclared.go", profileMutants(), nil},
-		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
+		{"per-tool", "pertool.go", slices.Concat(perToolMutants(), brokenProxies("per-tool")), perToolVariants()},
 		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants(), brokenProxies("mcp")), slices.Concat(mcpVariants(), mcpResultVariants())},
 		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants(), authServerMutants()), authVariants()},
 	}

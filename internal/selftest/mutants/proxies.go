@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,16 @@ func brokenProxies(area string) []Mutant {
 				next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
 			})
 		})},
+		{Name: "proxy-decodes-paths", Breaks: Clauses("per-tool/answers"), Claims: "per-tool", Origin: Peer, Why: "a path behind the name in proxy_pass", SiteMiddleware: func(site *siteClient) middleware {
+			return func(next http.Handler) http.Handler {
+				return asNginx(onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+					if path, err := url.PathUnescape(r.URL.Path); err == nil {
+						r.URL.Path, r.URL.RawPath = path, ""
+					}
+					return false
+				}))(endpoints{}.middleware(site)(next))
+			}
+		}},
 		{Name: "html-errors-as-if-by-nginx", Breaks: Clauses("errors/envelope", "list/cursor-malformed", "describe/missing-name", "describe/unknown-404", "describe/name-not-scalar", "describe/reflects-safely",
 			"invoke/malformed-json", "invoke/body-not-object", "invoke/missing-name", "invoke/missing-arguments", "invoke/invalid-arguments-400", "invoke/invalid-arguments-named", "invoke/unknown-404",
 			"invoke/execution-error-500", "invoke/error-data-kept", "invoke/semantic-invalid-400", "http/trailing-and-case"), Origin: Imagined, Why: "a header and the form of a page do not make a fault of the bridge the proxy's", Middleware: asNginx(onRefusal(func(x *exchange) {
@@ -71,6 +82,9 @@ func brokenProxies(area string) []Mutant {
 // rightProxies are the reference behind a proxy that does what it may.
 func rightProxies() []Mutant {
 	return []Mutant{
+		{Name: "one-endpoint-a-tool-behind-nginx", Why: "a proxy that passes paths on as they come", Claims: "per-tool", SiteMiddleware: func(site *siteClient) middleware {
+			return asNginx(endpoints{}.middleware(site))
+		}},
 		{Name: "behind-nginx", Why: "a proxy may refuse what is too large, and a GET or HEAD with a body, in its own words", Middleware: asNginx(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			const most = 8 << 20
 			status := 0
