@@ -86,7 +86,7 @@ func (f Finding) sentence() string {
 	if f.Message != "" || !f.compares() {
 		return f.Message
 	}
-	return fmt.Sprintf("%s: expected %s, got %s", f.about(), f.Expected, f.Actual)
+	return strings.TrimSuffix(fmt.Sprintf("%s: expected %s, got %s; %s", f.about(), f.Expected, f.Actual, f.Proxy), "; ")
 }
 
 // about is the subject with its row, unless that is part of it.

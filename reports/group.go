@@ -60,8 +60,12 @@ const (
 	mismatch                       // a 2xx with other content than expected
 	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
 	exposed                        // a 2xx where the caller is to be refused
+	byProxy                        // a proxy made the response: by what it does
 	noBridge                       // the target shows no sign of a bridge
 )
+
+// AtTheProxy is the remedy of what a proxy did in place of the bridge.
+const AtTheProxy = "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."
 
 // causeKinds says what follows from the kind of a cause, whatever clauses have it. Kinds that are not here have the
 // severity and the remedy of their gravest clause.
@@ -82,6 +86,7 @@ var causeKinds = map[causeKind]struct {
 	wrongAccount: {Exposure, "access/credentials-forwarded", "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came. " +
 		"An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
 	exposed:  {Exposure, "", ""},
+	byProxy:  {Protocol, "", AtTheProxy},
 	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
 }
 
@@ -238,6 +243,9 @@ var denies = regexp.MustCompile(`\b40[134]\b|refusal`)
 // causeOf classifies a finding of r.
 func (r Result) causeOf(f Finding) cause {
 	own := cause{kind: ofClause, clause: r.ID, text: r.Message}
+	if f.Proxy != "" {
+		return cause{kind: byProxy, text: f.Proxy}
+	}
 	e, ok := r.exchange(f)
 	if !ok {
 		if f.Expected != "" {

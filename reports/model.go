@@ -123,6 +123,7 @@ type Target struct {
 	Version      string `json:"version,omitempty"`
 	Organisation string `json:"organisation,omitempty"`
 	Contact      string `json:"contact,omitempty"`
+	Proxy        string `json:"proxy,omitempty"` // in front of it, and what showed that; empty: none was seen
 }
 
 // Title is what a report calls its bridge: name and version where given, else its address.
@@ -193,6 +194,7 @@ type Finding struct {
 	Row         string `json:"row,omitempty"`          // the row of the check's table; empty: there is none
 	Message     string `json:"message"`                // one sentence; Conclude makes it of the members above
 	Missing     string `json:"missing,omitempty"`      // the header that the response lacks; empty: that is not what is wrong
+	Proxy       string `json:"proxy,omitempty"`        // what a proxy did that made the response in place of the bridge; empty: none did, as far as is known
 	KnownReason string `json:"known_reason,omitempty"` // the baseline's reason; empty: no entry excuses it
 }
 

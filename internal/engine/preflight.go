@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,10 +82,22 @@ func preflight(ctx context.Context, t *check.T) error {
 	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
 		t.NotABridge += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
 	}
+	t.NotABridge += frontOf(ctx, t, list)
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
 		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
+}
+
+// frontOf says what a proxy in front of the bridge has to do with a response, with a semicolon before it; "": nothing that is known.
+func frontOf(ctx context.Context, t *check.T, r *check.Response) string {
+	if t.Spares() {
+		t.LookForFront(ctx)
+	}
+	if why := cmp.Or(r.WhoMade(), t.Suspects("", r)); why != "" {
+		return "; " + t.Redact.Text(why)
+	}
+	return ""
 }
 
 // byProxy names the proxy that stands between the run and a bridge that cannot be reached.
@@ -134,7 +147,7 @@ func tryCredentials(ctx context.Context, t *check.T) error {
 		r := t.As(who).List(ctx)
 		switch {
 		case r.Status == http.StatusUnauthorized:
-			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
+			return usage("the bridge refuses the credentials of %s: %s%s", who, t.Redact.Text(r.Outcome()), frontOf(ctx, t, r))
 		case who == check.NoRPC || who == check.Blocked: // the site refuses them as it does wrong credentials
 		case t.Drupal != nil || r.Status != http.StatusForbidden || r.Code() == "" || !match.SameBody(r, t.With("nobody", check.WrongCredentials).List(ctx)):
 		case slices.Contains(discoverers, who):

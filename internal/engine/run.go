@@ -274,6 +274,9 @@ func (s *Session) Part() *Part {
 		Capabilities: r.Claimed, Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
 		Filtered: len(o.Only)+len(o.Skip) > 0 || o.Short || s.filtered, Results: s.inOrder(),
 	}
+	if front := r.Front(); front != nil {
+		report.Target.Proxy = r.Redact.Text(front.String())
+	}
 	report.NoBridge = r.Redact.Text(r.NotABridge)
 	if s.ctx.Err() != nil {
 		report.CutShort = cutShortReason(s.ctx)

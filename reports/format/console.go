@@ -158,7 +158,11 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, words[v]))
 		}
 	}
-	lines := c.cutAt(c.wrapped(fmt.Sprintf("%s in %.2f s · %s · seed %d", strings.Join(counts, ", "), float64(r.DurationMS)/1000, terminal.Line(r.Target.Title(), 100), r.Seed), 0), 3)
+	target := terminal.Line(r.Target.Title(), 100)
+	if r.Target.Proxy != "" {
+		target += " behind " + terminal.Line(r.Target.Proxy, 60)
+	}
+	lines := c.cutAt(c.wrapped(fmt.Sprintf("%s in %.2f s · %s · seed %d", strings.Join(counts, ", "), float64(r.DurationMS)/1000, target, r.Seed), 0), 3)
 	if dir != "" {
 		lines = append(lines, "report: "+filepath.Join(dir, "report.html"))
 	}

@@ -42,6 +42,9 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 			about = append(about, md(terminal.VisibleLine(maker, 200)))
 		}
 	}
+	if r.Target.Proxy != "" {
+		about = append(about, "behind "+md(terminal.VisibleLine(r.Target.Proxy, 200)))
+	}
 	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Name()), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)

@@ -132,19 +132,25 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	if wrong && o.Exemption != "" {
 		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
 	}
+	if wrong && t.Spares() {
+		t.LookForFront(t.Context)
+	}
 	var at func(*Response) *int
 	r.Evidence, at = t.evidence(wrong)
 	switch {
 	case len(found) > 0:
-		r.Findings = t.asReported(found, at)
+		r.Findings = t.asReported(clause.ID, found, at)
 	case wrong && o.Exemption != "":
 		r.Message = o.Exemption
 	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == Broken(clause)):
-		r.Findings = t.asReported([]Finding{why}, at)
+		r.Findings = t.asReported(clause.ID, []Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
 		r.Message = why.String()
 	}
 	r.Conclude()
+	if lead, ok := r.Lead(); ok && lead.Proxy != "" {
+		r.Remedy = reports.AtTheProxy
+	}
 	for _, p := range t.findings.tested {
 		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}

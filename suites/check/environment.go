@@ -73,6 +73,8 @@ type Learned struct {
 	endless         Finding  // a list that has no end; zero: none was met
 	unshown         []string // changes of the site that the bridge did not show in time
 	refusals        refusals
+	several         bool // processes are behind the URL: they notice a change at different times
+	looked          bool // for several processes
 	replaced        bool // a check has put another site behind the bridge
 	concurrency     int  // of a Table's rows, as many as the bridge served side by side; 0: not known
 	notFaster       int  // tables for which the bridge was no faster with rows side by side, or did not serve them

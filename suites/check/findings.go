@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -162,14 +163,27 @@ func (t *T) redacted(f Finding) Finding {
 	return f
 }
 
-// asReported are findings as a report has them; at gives where the evidence has the exchange of a response.
-func (t *T) asReported(all []Finding, at func(*Response) *int) []reports.Finding {
+// keptInMemory are the clauses that fail of several processes that do not share what each keeps for its callers.
+var keptInMemory = []string{"mcp/*", "list/cursor-*", "list/pages-*", "fresh/notify", "http/head"}
+
+// asReported are findings about a clause as a report has them, with what a proxy has to do with them; at gives where the
+// evidence has the exchange of a response.
+func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []reports.Finding {
 	list := make([]reports.Finding, len(all))
 	for i, f := range all {
 		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
-			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing}
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing, Proxy: t.Redact.Text(f.Response.WhoMade())}
+		said := &list[i].Actual
 		if f.Expected == "" {
 			list[i].Subject, list[i].Message = "", f.Subject
+			said = &list[i].Message
+		}
+		switch why := t.Suspects(clause, f.Response); {
+		case list[i].Proxy != "" || t.NotABridge != "":
+		case t.several && slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok }):
+			*said += "; several processes are behind this URL, as lists have shown: they need keys and a store in common (the reference bridge: session_keys, shared), or the proxy has to send a caller to one of them"
+		case why != "":
+			*said += "; " + t.Redact.Text(why)
 		}
 	}
 	return list

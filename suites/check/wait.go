@@ -32,8 +32,56 @@ func (t *T) Await(ctx context.Context, done func() bool) bool {
 }
 
 // Poll asks until done, at most for the time that the bridge has to notice a change, and only while the run has patience
-// for what is asked.
+// for what is asked. Where several processes may be behind the URL, what one shows is not done: another may show the state
+// before until the TTL is over.
 func (t *T) Poll(ctx context.Context, done func() bool) bool {
+	began := time.Now()
+	if t.several {
+		t.awaitTTL(ctx, began)
+	}
+	seen := t.poll(ctx, done)
+	if seen && t.Spares() && !t.stays(done) {
+		t.several = true
+		t.awaitTTL(ctx, began)
+		return t.poll(ctx, done)
+	}
+	return seen
+}
+
+// Several reports whether responses have shown that several processes, which notice a change at different times, are behind
+// the URL.
+func (t *T) Several() bool { return t.several }
+
+// awaitTTL waits until every process has noticed what changed at a time; where the TTL is not known, it does not wait.
+func (t *T) awaitTTL(ctx context.Context, changed time.Time) {
+	select {
+	case <-time.After(time.Until(changed.Add(t.DiscoveryTTL))):
+	case <-ctx.Done():
+	}
+}
+
+// How often what was seen is looked at again, to find a process that shows it later.
+const (
+	firstLooks = 7 // until the run has looked once
+	looks      = 2
+)
+
+// stays reports whether what was seen is seen again, each time by a connection that a balancer may give to another process.
+func (t *T) stays(done func() bool) bool {
+	n := looks
+	if !t.looked {
+		t.looked, n = true, firstLooks
+	}
+	for range n {
+		t.Transport.CloseIdleConnections()
+		if !done() {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *T) poll(ctx context.Context, done func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := Within(ctx, t.ChangeLimit(), func() bool {

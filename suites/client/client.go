@@ -16,6 +16,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +40,8 @@ type Target struct {
 	Transport *http.Transport
 
 	documents documents
+	front     atomic.Pointer[Proxy] // that was seen; nil: none was
+	looked    atomic.Bool           // for it, where no response has shown one
 }
 
 // Client sends requests to a bridge as one caller.

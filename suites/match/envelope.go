@@ -3,7 +3,6 @@ package match
 import (
 	"fmt"
 	"mime"
-	"net/http"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -16,7 +15,7 @@ import (
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
 func KeepEnvelope() OmegaMatcher {
 	return Conform(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *check.Response) string {
-		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
+		if a.RefusedForLength() || a.PermittedToProxy() {
 			return "" // refused before routing
 		}
 		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {

@@ -158,6 +158,7 @@ func (s *sending) keepEvidence() {
 // learn notes how long the response took, and whether the bridge served the request.
 func (s *sending) learn() {
 	a := s.response
+	s.NoteFront(a)
 	if a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError {
 		s.unserved.Store(true)
 	}

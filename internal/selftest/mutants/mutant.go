@@ -114,23 +114,23 @@ type Area struct {
 // Areas returns the entries by area, in the order of the contract.
 func Areas() []Area {
 	return []Area{
-		{"list", "list.go", slices.Concat(listMutants(), listPageMutants()), listVariants()},
+		{"list", "list.go", slices.Concat(listMutants(), listPageMutants(), brokenProxies("list")), listVariants()},
 		{"mapping", "mapping.go", slices.Concat(mappingMutants(), mappingValueMutants()), mappingVariants()},
 		{"schema", "schemas.go", schemaMutants(), schemaVariants()},
 		{"describe", "describe.go", describeMutants(), describeVariants()},
 		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants(), undeclaredMutants()), slices.Concat(invokeVariants(), undeclaredVariants())},
-		{"errors", "errors.go", errorMutants(), errorVariants()},
-		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
-		{"http", "http.go", httpMutants(), httpVariants()},
+		{"errors", "errors.go", slices.Concat(errorMutants(), brokenProxies("errors")), errorVariants()},
+		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants(), brokenProxies("access")), accessVariants()},
+		{"http", "http.go", slices.Concat(httpMutants(), brokenProxies("http")), slices.Concat(httpVariants(), rightProxies())},
 		{"translate", "schemas.go", translateMutants(), translateVariants()},
 		{"filter", "filter.go", filterMutants(), filterVariants()},
-		{"fresh", "fresh.go", freshMutants(), freshVariants()},
-		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
+		{"fresh", "fresh.go", slices.Concat(freshMutants(), brokenProxies("fresh")), freshVariants()},
+		{"upstream", "upstream.go", slices.Concat(upstreamMutants(), brokenProxies("upstream")), upstreamVariants()},
 		{"load", "load.go", loadMutants(), loadVariants()},
 		{"replicas", "load.go", replicaMutants(), nil},
 		{"profile", "undeclared.go", profileMutants(), nil},
-		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
-		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
+		{"per-tool", "pertool.go", slices.Concat(perToolMutants(), brokenProxies("per-tool")), perToolVariants()},
+		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants(), brokenProxies("mcp")), slices.Concat(mcpVariants(), mcpResultVariants())},
 		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants(), authServerMutants()), authVariants()},
 	}
 }

@@ -22,6 +22,7 @@ func main() {
 		Handler:           &Bridge{newSite(site.String(), timeout), number("BRIDGE_PAGE_SIZE", 50)},
 		ReadHeaderTimeout: 10 * time.Second, // http/slow-client
 		ReadTimeout:       time.Minute,
+		IdleTimeout:       3 * time.Minute, // longer than proxies keep theirs, which would send on a connection that closes
 	}
 	log.Fatal(server.ListenAndServe())
 }

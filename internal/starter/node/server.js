@@ -123,3 +123,4 @@ async function respond(request, response) {
 }
 
 export const server = createServer(respond)
+server.keepAliveTimeout = 180_000 // longer than proxies keep theirs, which would send on a connection that closes

@@ -83,7 +83,7 @@ class Caller(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # one packet for head and body
-    timeout = 60  # http/slow-client
+    timeout = 180  # http/slow-client; longer than proxies keep their connections, which would send on one that closes
 
     def respond(self):
         length = self.received("Content-Length") or "0"

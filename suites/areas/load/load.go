@@ -72,6 +72,10 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		for n := range each {
 			text := fmt.Sprintf("caller %d, call %d", i, n)
 			r := scenario.Delivered(ctx, t, func() *check.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
+			if r.Status == 0 && r.Err != client.ErrTimeout && t.Front() != nil && !e.ran(text) {
+				// A busy proxy closes idle connections, one of them under a request that is on its way (RFC 9112 section 9.3.1).
+				r = scenario.Delivered(ctx, t, func() *check.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
+			}
 			kind := kindOf(r, e.arguments(text))
 			mu.Lock()
 			accepted[text] = kind != refusals
@@ -119,6 +123,15 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 	runs := len(e.reached(e.method))
 	t.Row(clients[0].Who, e.tool, "equal invokes", func() {
 		t.Expect(runs).To(BeNumerically(">=", given), check.Mismatch(fmt.Sprintf("%d results of equal invokes of one caller at once", given), "as many runs", fmt.Sprintf("%d", runs)))
+	})
+}
+
+// ran reports whether the call with a text has reached the site.
+func (e echo) ran(text string) bool {
+	want := string(client.Encode(e.arguments(text)))
+	return slices.ContainsFunc(e.reached(e.method), func(call mockdrupal.Call) bool {
+		params, err := exact.Parse(call.Params)
+		return err == nil && string(client.Encode(params)) == want
 	})
 }
 

@@ -51,6 +51,23 @@ func respondsInRPC(ctx context.Context, t *check.T) {
 			t.Expect(r).To(match.GiveResult(string(client.Encode(params))))
 		})
 	}
+	if t.Front() != nil {
+		escapedName(ctx, t)
+	}
+}
+
+// escapedName calls a tool whose name has a percent sign, as a proxy that decodes paths loses it. Only a bridge that shows such
+// a name is asked.
+func escapedName(ctx context.Context, t *check.T) {
+	const id = "content.half%2Fhalf"
+	site := t.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Has a percent sign in its name", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		MCP: &fixtures.Tool{Title: "Half"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	t.Replace(ctx, site)
+	if !t.Await(ctx, func() bool { return slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), id) }) {
+		return
+	}
+	t.Row(check.Agent, id, "a name with a percent sign", func() { t.Expect(CallAt(ctx, t.As(check.Agent), id, id, check.Args{}, 1)).To(BeRPCResult(1)) })
 }
 
 func nameBinds(ctx context.Context, t *check.T) {

@@ -207,10 +207,10 @@ func keepAliveAfterError(ctx context.Context, t *check.T) {
 		if c.body != "" {
 			ask.Body, ask.Show = strings.NewReader(c.body), c.body
 		}
-		if failed := conn.ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
+		if failed := conn.ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 && !failed.EndedByProxy() {
 			where := "on the connection of " + c.what
 			if slices.Contains(scenario.Listed(failed, "Connection"), "close") {
-				where += ", which the bridge ended with Connection: close"
+				where += ", which ended with Connection: close"
 			}
 			t.Row(check.Agent, "", where, func() { t.Expect(conn.ask(ctx, check.Request{Path: check.ListPath})).To(match.HaveStatus(200)) })
 		}

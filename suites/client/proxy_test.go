@@ -1,0 +1,106 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const (
+	nginxPage   = "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n"
+	apachePage  = "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>502 Proxy Error</title>\n</head><body>\n<h1>Proxy Error</h1>\n</body></html>\n"
+	apache503   = "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"http://www.w3.org/TR/html4/strict.dtd\">\n<html><head>\n<title>503 Service Unavailable</title>\n</head><body>\n<h1>Service Unavailable</h1>\n</body></html>\n"
+	haproxyPage = "<html><body><h1>504 Gateway Time-out</h1>\nThe server didn't respond in time.\n</body></html>\n"
+	varnishPage = "<!DOCTYPE html>\n<html>\n  <head>\n    <title>503 Backend fetch failed</title>\n  </head>\n  <body>\n    <h1>Error 503 Backend fetch failed</h1>\n    <p>Backend fetch failed</p>\n    <h3>Guru Meditation:</h3>\n    <p>XID: 32770</p>\n    <hr>\n    <p>Varnish cache server</p>\n  </body>\n</html>\n"
+	envelope    = `{"error":{"code":"too_large","message":"The body is too large."}}`
+)
+
+// Who made a response is known by its status and body; a header that a bridge may send decides nothing.
+func TestWhoMadeAResponse(t *testing.T) {
+	for name, c := range map[string]struct {
+		front     string // Server of the success before it; "": nothing shows a proxy
+		method    string
+		status    int
+		body      string
+		sent      int // bytes
+		by        string
+		permitted bool
+	}{
+		"nginx refuses 64 MiB":                        {"nginx", "POST", 413, nginxPage, 64 << 20, nginx, true},
+		"nginx refuses 1.5 MiB":                       {"nginx", "POST", 413, nginxPage, 3 << 19, nginx, false},
+		"nginx refuses 64 MiB, and hides its name":    {"", "POST", 413, nginxPage, 64 << 20, nginx, true},
+		"the bridge refuses 64 MiB behind nginx":      {"nginx", "POST", 413, envelope, 64 << 20, "", false},
+		"a page of its own for 64 MiB behind Envoy":   {"envoy", "POST", 413, "payload too large", 64 << 20, "Envoy", true},
+		"the bridge's own page for 64 MiB":            {"", "POST", 413, "<html>too large</html>", 64 << 20, "", false},
+		"Apache sees the end of a huge body":          {"Apache/2.4.62 (Debian)", "POST", 502, apachePage, 64 << 20, apache, true},
+		"Apache gets no response to a usual request":  {"Apache/2.4.62 (Debian)", "POST", 502, apachePage, 60, apache, false},
+		"Apache has marked the bridge as down":        {"Apache/2.4.62 (Debian)", "POST", 503, apache503, 60, apache, false},
+		"HAProxy gives up":                            {"", "POST", 504, haproxyPage, 60, haproxy, false},
+		"Varnish gets no response":                    {"", "GET", 503, varnishPage, 0, varnish, false},
+		"Caddy gets no response":                      {"Caddy", "GET", 502, "", 0, caddy, false},
+		"the bridge's 502 behind Caddy":               {"Caddy", "GET", 502, envelope, 0, "", false},
+		"other JSON of the bridge behind Caddy":       {"Caddy", "GET", 502, `{"message":"no"}`, 0, "", false},
+		"a HEAD with a body is refused":               {"varnish", "HEAD", 400, "", 40, varnish, true},
+		"a bridge refuses a HEAD with a body":         {"", "HEAD", 400, "", 40, "", false},
+		"the bridge's own 400 page under nginx":       {"nginx", "POST", 400, "<html>bad</html>", 40, "", false},
+		"the bridge's 400 in the form of nginx":       {"nginx", "POST", 400, strings.ReplaceAll(strings.ReplaceAll(nginxPage, "413", "400"), "Too Large", "Bad"), 40, "", false},
+		"nginx refuses long headers":                  {"nginx", "POST", 400, strings.ReplaceAll(nginxPage, "413", "400"), 40, nginx, false},
+		"the bridge's 404 in the form of nginx":       {"nginx", "GET", 404, strings.ReplaceAll(nginxPage, "413", "404"), 0, "", false},
+		"the bridge's 500 in the form of nginx":       {"nginx", "GET", 500, strings.ReplaceAll(nginxPage, "413", "500"), 0, "", false},
+		"a page of another status than the response":  {"", "POST", 502, nginxPage, 64 << 20, "", false},
+		"a page that contains the words of a gateway": {"", "POST", 413, "<p>" + nginxPage, 64 << 20, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &Target{URL: "http://bridge.example"}
+			if c.front != "" {
+				target.NoteFront(&Response{Target: target, Status: 200, Header: http.Header{"Server": {c.front}}, Body: []byte(`{"tools":[]}`)})
+			}
+			a := &Response{Target: target, Method: c.method, Path: InvokePath, Status: c.status, Header: http.Header{}, Body: []byte(c.body), Unseen: c.sent}
+			if c.front != "" {
+				a.Header.Set("Server", c.front)
+			}
+			by := ""
+			if p := a.MadeBy(); p != nil {
+				by = p.Name
+			}
+			if by != c.by || a.PermittedToProxy() != c.permitted {
+				t.Errorf("made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
+			}
+			if said := a.WhoMade(); (said != "") != (c.by != "") || !strings.Contains(said, c.by) {
+				t.Errorf("it says %q of %q", said, c.by)
+			}
+		})
+	}
+}
+
+// A proxy that was seen is named where something points at it, and one that was not is never named.
+func TestSuspects(t *testing.T) {
+	seen, unseen := &Target{}, &Target{}
+	seen.NoteFront(&Response{Target: seen, Status: 200, Header: http.Header{"Via": {"1.1 varnish (Varnish/7.1)"}}})
+	cached := &Response{Status: 200, Header: http.Header{"X-Varnish": {"5 3"}}, Body: []byte(`{}`)}
+	for name, c := range map[string]struct {
+		clause string
+		a      *Response
+		want   string // part of it; "": nothing is said
+	}{
+		"from the cache":     {"list/order-stable", cached, "X-Varnish: 5 3"},
+		"cut off":            {"list/answers-json", &Response{Status: 200, Err: errors.New("the response was cut off")}, "may cut"},
+		"a page":             {"errors/envelope", &Response{Status: 404, Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte("<html>")}, "pages of its own"},
+		"a stream":           {"fresh/notify", nil, "do_stream"},
+		"an envelope":        {"errors/code-stable", &Response{Status: 404, Header: http.Header{}, Body: []byte(envelope)}, ""},
+		"nothing points":     {"mapping/title-from-attribute", &Response{Status: 200, Header: http.Header{}, Body: []byte(`{"tools":[]}`)}, ""},
+		"the call goes on":   {"upstream/cancel", nil, "pipe"},
+		"a session is lost":  {"mcp/initialize", &Response{Path: "/mcp", Status: 400, Header: http.Header{}}, "Mcp-Session-Id"},
+		"credentials are so": {"list/answers-json", &Response{Status: 401, Header: http.Header{}, Body: []byte(envelope), Sent: http.Header{"Authorization": {"Basic x"}}}, "Authorization"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := seen.Suspects(c.clause, c.a); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {
+				t.Errorf("it says %q, want %q", got, c.want)
+			}
+			if got := unseen.Suspects(c.clause, c.a); got != "" {
+				t.Errorf("without a proxy it says %q", got)
+			}
+		})
+	}
+}
