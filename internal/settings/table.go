@@ -82,7 +82,7 @@ func Table() []Setting {
 		{Key: "env", Flag: "env", at: func(v *Values) any { return &v.Env },
 			Help: "with --exec: `name` of an environment variable to pass to the bridge; repeatable"},
 		{Flag: "ready-timeout", Default: "30s", Bound: positive("10s"), at: func(v *Values) any { return &v.ReadyTimeout },
-			Help: "with --exec: how long the bridge may take until its first response"},
+			Help: "with --exec: how long the bridge may take until it responds as one: 502 to 504 and refused connections are waited for"},
 		{Key: "capabilities", Flag: "capabilities", Suite: true, Option: "Options.Capabilities", at: func(v *Values) any { return &v.Claims },
 			Help: "what the bridge claims: `a,b,-c` adds a and b to the default and removes c; a list in the file"},
 		{Key: "settings.page_size", Flag: "page-size", Suite: true, Default: "50", Bound: positive(""), Report: "page_size", Option: "Options.Bridge.PageSize",
