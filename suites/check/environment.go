@@ -70,6 +70,7 @@ type Learned struct {
 	Makers          *generate.Makers            // of generated cases
 	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	tokens          tokens
+	visibility      visibility
 	endless         Finding  // a list that has no end; zero: none was met
 	unshown         []string // changes of the site that the bridge did not show in time
 	refusals        refusals

@@ -235,6 +235,8 @@ func accessMutants() []Mutant {
 // accessVariants refuse in the ways that the contract lets a bridge choose from.
 func accessVariants() []Mutant {
 	return []Mutant{
+		{Name: "broad-with-permission-ttl", Profile: testbed.Broad, Claims: "permission-ttl", Why: "what a caller may run can be cached where every caller sees all tools"},
+		{Name: "broad-unclaimed", Profile: testbed.Broad, Claims: "-visibility-broad,permission-ttl", Why: "a bridge need not claim how it shows tools: it may show all to every caller"},
 		{Name: "limits-wrong-passwords", Why: "a bridge may refuse new callers for an hour after 50 wrong passwords, so that the site does not lock its accounts", Options: func(o *bridge.Options) {
 			o.AddressFailures, o.TotalFailures = 50, 50
 		}},

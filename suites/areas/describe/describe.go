@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -259,7 +258,7 @@ func includeAll(listed check.Tool) OmegaMatcher {
 			if !ok {
 				return fmt.Sprintf("a tool without `%s`", name)
 			}
-			if d := exact.Diff(want, got); d != "" {
+			if d := match.Difference(map[string]any{name: want}, map[string]any{name: got}); d != "" {
 				return fmt.Sprintf("a different `%s` %s", name, d)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -109,7 +108,7 @@ func listsAgree(ctx context.Context, t *check.T) {
 
 func differenceOf(expected, got []check.Tool) string {
 	for i := range min(len(expected), len(got)) {
-		if d := exact.Diff(map[string]any(expected[i]), map[string]any(got[i])); d != "" {
+		if d := match.Difference(map[string]any(expected[i]), map[string]any(got[i])); d != "" {
 			return fmt.Sprintf("%s: %s", expected[i].Name(), d)
 		}
 	}
