@@ -61,6 +61,8 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	switch {
 	case p.exec != "":
 		err = s.execute(ctx, p, l.options)
+	case p.stdioAlone:
+		err = s.overStdio(ctx, p, l.options)
 	case p.proxy.site != nil:
 		_, err = s.real(ctx, p.proxy)
 	case p.target.URL == "":
@@ -153,7 +155,8 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
-	if o.Bridge.Owned = p.exec != ""; !o.Bridge.Owned && stage.drupal == nil {
+	o.Bridge.StdioAlone = p.stdioAlone
+	if o.Bridge.Owned = p.exec != "" || p.stdioAlone; !o.Bridge.Owned && stage.drupal == nil {
 		fmt.Fprintf(p.warnings, "bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
 	}
 	var end ending

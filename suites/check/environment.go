@@ -27,6 +27,7 @@ type Bridge struct {
 	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
 	Replicas        []Replica                                         // of the bridge, beside the target; nil: there is one
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
+	StdioAlone      bool                                              // the target serves what Stdio starts, and HTTP is not the bridge's
 	Owned           bool                                              // the run has started the bridge, whose limits for wrong credentials no check reaches
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 }

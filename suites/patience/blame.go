@@ -91,6 +91,8 @@ func (s *sending) exemptIfSiteFailed() {
 	}
 	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout {
 		s.ExemptIfLate()
+		why, _ := s.Exemption()
+		s.run.timeouts.noteExcuse(s.kind, why)
 	}
 	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
 		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))

@@ -33,17 +33,17 @@ var Checks = []check.Check{
 	{ID: "mcp/undeclared-argument", Sees: check.Site, Run: undeclaredArgument},
 	{ID: "mcp/trace-context", Sees: check.Site, Run: traceContext},
 	{ID: "mcp/order-stable", Sees: check.Front, Run: orderStable},
-	{ID: "mcp/stream-unbuffered", Sees: check.Front, Run: streamUnbuffered},
+	{ID: "mcp/stream-unbuffered", Sees: check.Front, HTTP: true, Run: streamUnbuffered},
 	{ID: "mcp/client-tolerance", Sees: check.Front, Run: clientTolerance},
 	{ID: "mcp/empty-map", Sees: check.Site, Run: emptyMap},
-	{ID: "mcp/stateless-2026", ByMock: true, Sees: check.Front, Run: stateless2026},
+	{ID: "mcp/stateless-2026", ByMock: true, Sees: check.Front, HTTP: true, Run: stateless2026},
 	{ID: "fresh/notify", Sees: check.Site, Run: notify},
 	{ID: "mcp/parity", ByMock: true, Sees: check.Front, Run: parity},
 	{ID: "mcp/stdio", Sees: check.Front, Run: stdio},
-	{ID: "mcp/bad-version-header", Sees: check.Front, Run: badVersionHeader},
-	{ID: "mcp/origin", ByMock: true, Sees: check.Front, Run: origin},
-	{ID: "mcp/session", ByMock: true, Sees: check.Front, Run: session},
-	{ID: "mcp/notification-202", Sees: check.Front, Run: notification202},
+	{ID: "mcp/bad-version-header", Sees: check.Front, HTTP: true, Run: badVersionHeader},
+	{ID: "mcp/origin", ByMock: true, Sees: check.Front, HTTP: true, Run: origin},
+	{ID: "mcp/session", ByMock: true, Sees: check.Front, HTTP: true, Run: session},
+	{ID: "mcp/notification-202", Sees: check.Front, HTTP: true, Run: notification202},
 }
 
 // shownFault is the first of shownFaults; "" when there is none.
