@@ -9,13 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
-	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -24,38 +25,42 @@ import (
 const stdioURL = "http://127.0.0.1"
 
 // overStdio starts the bridge of --mcp-stdio, which nothing but its stdin and stdout leads to, and serves it to the run at an
-// address of this machine. A mock Drupal is there for its environment; what the account sees that the bridge acts as, the run
-// does not know.
+// address of this machine. A mock Drupal is there for its environment; that the bridge acts as the account service of it is for
+// the capability auth-service to say.
 func (s *stage) overStdio(ctx context.Context, plan *plan, o engine.Options) error {
-	drupal, err := s.mock("127.0.0.1:0", o)
+	drupal, err := s.mock("127.0.0.1:0", plan.withModule, o)
 	if err != nil {
 		return err
 	}
-	s.drupal = nil
+	if !slices.Contains(o.Capabilities, "auth-service") {
+		s.drupal = nil
+	}
 	log, err := plan.openLog(o)
 	if err != nil {
 		return err
 	}
-	group := processtree.NewGroup()
-	s.stops = append(s.stops, func() { group.Close(grace(ctx)) })
-	env := bridgeEnvironment(plan.env, "DRUPAL_URL="+drupal, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
-	if s.stdio, err = speak(plan.mcpStdio, group, log, env); err != nil {
+	env := bridgeEnvironment(plan.env, append(s.environment(drupal, o), serviceAccount...)...)
+	if s.stdio, err = speak(plan.mcpStdio, plan.group, log, env); err != nil {
 		return err
 	}
 	front := &stdioFront{start: s.stdio, spoken: map[string]*spoken{}}
 	limit, cancel := context.WithTimeout(ctx, plan.readyTimeout)
 	defer cancel()
 	if _, err := front.exchange(limit, "", []byte(initialize.body)); err != nil && ctx.Err() == nil {
-		return &notReadyError{slow: limit.Err() != nil, reason: fmt.Sprintf("the bridge %q did not respond to initialize on its stdin within %s (--ready-timeout): %s%s",
-			plan.mcpStdio, plan.readyTimeout, reason(err), log.tail())}
+		why := reason(err)
+		if limit.Err() != nil {
+			why = fmt.Sprintf("nothing came within %s (--ready-timeout)", plan.readyTimeout)
+		}
+		return &notReadyError{slow: limit.Err() != nil, reason: fmt.Sprintf("the bridge %q did not respond to initialize on its stdin: %s%s", plan.mcpStdio, why, log.tail())}
 	}
+	front.forget() // what it caches is older than the methods that the run adds to the site
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the bridge of --mcp-stdio: %w", err)
 	}
 	server := &http.Server{Handler: front, ReadHeaderTimeout: readyRequest}
 	go server.Serve(listener)                            //nolint:errcheck // it ends with the stage
-	s.stops = append(s.stops, func() { server.Close() }) //nolint:errcheck // the processes end with their group
+	s.stops = append(s.stops, front.forget, func() { server.Close() }) //nolint:errcheck // nobody waits for it
 	s.target.URL = "http://" + listener.Addr().String()
 	return nil
 }
@@ -167,6 +172,7 @@ func (f *stdioFront) exchange(ctx context.Context, revision string, body []byte)
 		f.mu.Lock()
 		if f.spoken[revision] == p {
 			delete(f.spoken, revision)
+			maps.DeleteFunc(f.byID, func(_, of string) bool { return of == revision }) // its sessions have ended with it
 		}
 		f.mu.Unlock()
 		go p.conn.Close() //nolint:errcheck // it is given up
@@ -176,6 +182,16 @@ func (f *stdioFront) exchange(ctx context.Context, revision string, body []byte)
 		p.opened = response
 	}
 	return response, nil
+}
+
+// forget ends all processes: the next message starts another.
+func (f *stdioFront) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.spoken {
+		go p.conn.Close() //nolint:errcheck // it is given up
+	}
+	clear(f.spoken)
 }
 
 func (f *stdioFront) process(revision string) (*spoken, error) {

@@ -34,6 +34,7 @@ type plan struct {
 	replicas         int      // that exec starts
 	proxy            recording
 	mcpStdio         string   // command that is the bridge on stdio; "": none
+	withModule       string   // version of the MCP module whose endpoints the mock has; "": none
 	stdioAlone       bool     // the bridge is on stdio and nowhere else
 	env              []string // names of variables that the bridge of --exec receives
 	readyTimeout     time.Duration
@@ -84,12 +85,14 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: v.Target(), exec: v.Exec, mockListen: v.MockListen, moreURLs: v.MoreURLs, replicas: v.Replicas, failFast: v.FailFast,
-		mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
+		mcpStdio: v.MCPStdio, withModule: v.WithModule, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
 		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
 	switch {
 	case p.mcpStdio != "" && p.exec == "" && (p.target.URL != "" || p.mockListen != "" || v.Drupal != ""):
 		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
+	case p.withModule != "" && (v.Drupal != "" || p.exec == "" && p.mcpStdio == "" && p.mockListen == ""):
+		return nil, usagef("--with-module is for the mock Drupal behind a bridge: give --exec, --mcp-stdio or --mock-listen, and no --drupal")
 	case given("env") && p.exec == "" && p.mcpStdio == "":
 		return nil, usagef("--env is for a bridge that --exec or --mcp-stdio starts: give one of them")
 	}

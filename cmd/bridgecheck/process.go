@@ -62,7 +62,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if plan.proxy.site != nil {
 		drupal, err = s.real(ctx, plan.proxy)
 	} else {
-		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
+		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), plan.withModule, o)
 	}
 	if err != nil {
 		return err
@@ -72,13 +72,9 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 		return err
 	}
 	s.stops = append(s.stops, release)
-	s.discoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, execDiscoveryTTL)
-	s.upstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, execUpstreamTimeout)
-	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
-	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
-		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.Bridge.PageSize)}
+	env := append(s.environment(drupal, o), "BRIDGE_LISTEN="+listen)
 	if s.drupal != nil || s.control != nil {
-		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+		env = append(env, serviceAccount...)
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
 	if s.authority != nil {
@@ -119,6 +115,18 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	}
 	return nil
 }
+
+// environment is what every bridge gets that the run starts, and notes how long it caches and waits.
+func (s *stage) environment(drupal string, o engine.Options) []string {
+	s.discoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, execDiscoveryTTL)
+	s.upstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, execUpstreamTimeout)
+	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
+	return []string{"DRUPAL_URL=" + drupal, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
+		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.Bridge.PageSize)}
+}
+
+// serviceAccount is the account of the mock with all permissions, for a bridge's environment.
+var serviceAccount = []string{"DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass"}
 
 // replicate starts a replica of the bridge of --exec, which the checks may end and start again.
 func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env, capabilities []string) error {

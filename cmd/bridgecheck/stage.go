@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -68,7 +69,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":
-		_, err = s.mock(p.mockListen, l.options)
+		_, err = s.mock(p.mockListen, p.withModule, l.options)
 	}
 	if err != nil {
 		s.close()
@@ -182,9 +183,9 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	return part, end, nil
 }
 
-// mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
+// mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL. Behind a bridge that selects tools by patterns the site shows
 // only what the jsonrpc module shows.
-func (s *stage) mock(addr string, o engine.Options) (string, error) {
+func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) {
 	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
@@ -200,6 +201,13 @@ func (s *stage) mock(addr string, o engine.Options) (string, error) {
 		}
 		s.stops = append(s.stops, s.authority.Close)
 		mock.Trusted = s.authority.Account
+	}
+	if withModule != "" {
+		extension, err := module.New(withModule)
+		if err != nil {
+			return "", usageError(err)
+		}
+		mock.Extensions = append(mock.Extensions, extension)
 	}
 	drupal, err := mockdrupal.New(site, mock)
 	if err != nil {

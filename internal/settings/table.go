@@ -46,7 +46,7 @@ type Command struct {
 	Config, Claims                    string // the changes of --capabilities
 	MoreURLs                          []string
 	Replicas, Jobs                    int
-	Control, MCPStdio                 string
+	Control, MCPStdio, WithModule     string
 	ReadyTimeout                      Duration
 	RerunFailed, Shard, RunID         string
 	FailFast, Keep, Quiet, List, JSON bool
@@ -77,6 +77,8 @@ func Table() []Setting {
 			Help: "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed"},
 		{Flag: "control", Report: "control", Option: "Options.Site.Control", at: func(v *Values) any { return &v.Control },
 			Help: "`URL` of the control plane of the site of --drupal, with its token in " + ControlTokenEnv + "; checks change that site. Needs --drupal-proxy"},
+		{Flag: "with-module", at: func(v *Values) any { return &v.WithModule },
+			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4"},
 		{Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
 			Help: "`command` that starts the bridge on stdin and stdout; with --exec, with the same environment, beside that bridge; without, a bridge that has nothing else (needs --capabilities mcp,-tools). Claims mcp-stdio"},
 		{Key: "env", Flag: "env", at: func(v *Values) any { return &v.Env },

@@ -121,6 +121,9 @@ func (e *Environment) Carried() string {
 // that checks of refusals do not apply (Check.ByMCP).
 func (c *Config) Alone() bool { return !c.Claims("tools") }
 
+// OneAccount reports whether one account of the site acts for all callers.
+func (c *Config) OneAccount() bool { return c.Claims("auth-service") }
+
 // Claims reports whether the bridge claims a capability.
 func (c *Config) Claims(capability string) bool { return slices.Contains(c.Claimed, capability) }
 

@@ -128,11 +128,15 @@ const (
 	showsAll                     // all to every caller
 )
 
-// ShowsAll reports whether the bridge shows all tools to every caller: it claims that, or it claims nothing and shows the agent of
+// ShowsAll reports whether the bridge shows all tools to every caller: it claims that, or one account, which may run all, acts for
+// all of them, or it claims nothing and shows the agent of
 // a known site a tool that the agent may not run.
 func (t *T) ShowsAll() bool {
-	if t.Claims("visibility-broad") || t.Claims("visibility-filtered") || t.Drupal == nil {
-		return t.Claims("visibility-broad")
+	switch {
+	case t.OneAccount(), t.Claims("visibility-broad"):
+		return true
+	case t.Claims("visibility-filtered"), t.Drupal == nil:
+		return false
 	}
 	if t.visibility == unknownVisibility {
 		denied := map[string]bool{}

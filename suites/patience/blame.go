@@ -207,7 +207,7 @@ func (l *lateness) share() float64 {
 	l.sharing.Lock()
 	defer l.sharing.Unlock()
 	if time.Since(l.shared) > shareLasts {
-		l.part, l.shared = processor.Share(50), time.Now()
+		l.part, l.shared = processor.Granted(50), time.Now()
 	}
 	return l.part
 }

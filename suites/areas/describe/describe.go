@@ -24,7 +24,7 @@ var Checks = []check.Check{
 	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: check.Discovery, Run: hidden404},
-	{ID: "describe/inaccessible-404", Sees: check.Discovery, Run: inaccessible404},
+	{ID: "describe/inaccessible-404", TellsApart: true, Sees: check.Discovery, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: check.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: check.Front, Run: nameNotScalar},
 	{ID: "describe/after-error", ByMock: true, Sees: check.Front, Run: afterError},

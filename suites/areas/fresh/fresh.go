@@ -32,7 +32,7 @@ var Checks = []check.Check{
 	{ID: "fresh/schema-change", Sees: check.Site, ByMCP: true, Run: schemaChange},
 	{ID: "fresh/removed-tool", Sees: check.Site, ByMCP: true, Run: removedTool},
 	{ID: "fresh/version", Sees: check.Site, Run: version},
-	{ID: "fresh/per-user-ttl", Sees: check.Site, ByMCP: true, Run: perUserTTL},
+	{ID: "fresh/per-user-ttl", TellsApart: true, Sees: check.Site, ByMCP: true, Run: perUserTTL},
 	{ID: "fresh/schema-mismatch", Sees: check.Site, ByMCP: true, Run: schemaMismatch},
 }
 
@@ -252,7 +252,7 @@ func version(ctx context.Context, t *check.T) {
 }
 
 func perUserTTL(ctx context.Context, t *check.T) {
-	if t.ShowsAll() {
+	if t.ShowsAll() { // broad lists
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge shows all tools to every caller, whatever the permissions"}})
 	}
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)

@@ -92,7 +92,11 @@ func structuredMismatch(ctx context.Context, t *check.T) {
 	}
 	for _, revision := range spoken {
 		s := MustMCP(ctx, agent, revision)
-		tool, _ := find(MustListTools(ctx, s), t.ToolName(countWrong))
+		var tool check.Tool
+		t.Poll(ctx, func() (listed bool) { // a bridge on stdio is a process for each client, with a cache of its own
+			tool, listed = find(MustListTools(ctx, s), t.ToolName(countWrong))
+			return listed
+		})
 		s.CallTool(ctx, t.ToolName(countKept), check.Args{}).MustMeet(match.BeToolResult(), "mcp/*", "invoke/*")
 		t.Row(check.Agent, t.ToolName(countWrong), "a result that breaks the outputSchema, in "+string(revision), func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(countWrong), check.Args{})).To(keepItsPromise(tool["outputSchema"]))
