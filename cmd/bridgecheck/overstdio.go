@@ -59,7 +59,7 @@ func (s *stage) overStdio(ctx context.Context, plan *plan, o engine.Options) err
 		return fmt.Errorf("listen for the bridge of --mcp-stdio: %w", err)
 	}
 	server := &http.Server{Handler: front, ReadHeaderTimeout: readyRequest}
-	go server.Serve(listener)                            //nolint:errcheck // it ends with the stage
+	go server.Serve(listener)                                          //nolint:errcheck // it ends with the stage
 	s.stops = append(s.stops, front.forget, func() { server.Close() }) //nolint:errcheck // nobody waits for it
 	s.target.URL = "http://" + listener.Addr().String()
 	return nil
