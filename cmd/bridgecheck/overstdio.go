@@ -226,7 +226,7 @@ func (p *spoken) ask(ctx context.Context, m stdioMessage, body []byte) ([]byte, 
 	}
 	line.WriteByte('\n')
 	if _, err := p.conn.Write(line.Bytes()); err != nil {
-		return nil, fmt.Errorf("write to its stdin: %w", err)
+		return nil, errors.New("it ended, or closed its stdin")
 	}
 	if m.ID == nil || string(m.ID) == "null" {
 		return nil, nil

@@ -31,6 +31,7 @@ func invokeRequestMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "array_keys(): Argument #1 must be of type array, null given")
 				}
 			})},
+		{Name: "mcp-alone-arguments-demanded", MCP: true, Breaks: Clauses("invoke/empty-arguments"), Origin: Peer, Claims: "-tools", Middleware: demandArguments()},
 		{Name: "integers-cut-at-the-point", Breaks: Clauses("invoke/integral-number"), Origin: Peer, Why: "the text of a number is read up to the first character that is no digit",
 			Middleware: onBody(onNumbers(func(n string) string {
 				if wholeNumber(n) == n { // it has a fraction, or is spelled as an integer

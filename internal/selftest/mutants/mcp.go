@@ -19,7 +19,6 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-agrees-to-the-newest-alone", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "initialize responds with a constant, and the header with an older revision is accepted still",
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["protocolVersion"] = "2025-11-25" })},
 		{Name: "mcp-arguments-demanded", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Middleware: demandArguments()},
-		{Name: "mcp-alone-arguments-demanded", MCP: true, Breaks: Clauses("invoke/empty-arguments"), Origin: Peer, Claims: "-tools", Middleware: demandArguments()},
 		{Name: "mcp-stream-buffered", MCP: true, Breaks: Clauses("mcp/stream-unbuffered"), Origin: Peer,
 			Middleware: onStreamHeader(func(h http.Header) { h.Del("X-Accel-Buffering") }),
 			Remedy:     onStreamHeader(func(h http.Header) { h.Set("X-Accel-Buffering", "no") })},
