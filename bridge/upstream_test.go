@@ -34,13 +34,15 @@ func TestWhatAResponseOfTheSiteBecomes(t *testing.T) {
 		code     string
 		has      []string
 	}{
-		"a result":            {say(200, `{"jsonrpc":"2.0","id":ID,"result":{"n":1.0}}`), 200, "", []string{`{"result":{"n":1.0}}`}},
-		"null":                {say(200, `{"jsonrpc":"2.0","id":ID,"result":null}`), 200, "", []string{`{"result":null}`}},
-		"denial":              {say(200, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'x' permission is required."`)), 403, "access_denied", []string{"content.echo"}},
-		"invalid request":     {say(400, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"odd"`)), 500, "execution_error", []string{`"jsonrpc_data":"odd"`}},
-		"gone":                {say(400, rpcError("ID", `"code":-32601,"message":"Method Not Found"`)), 404, "tool_not_found", []string{"content.echo"}},
-		"invalid params":      {say(200, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"no such entity"`)), 400, "invalid_params", []string{"no such entity", `"jsonrpc_code":-32602`}},
-		"schema violation":    {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. `+canary+`"`)), 400, "invalid_params", []string{`"parameter":"n"`, "refetched"}},
+		"a result":         {say(200, `{"jsonrpc":"2.0","id":ID,"result":{"n":1.0}}`), 200, "", []string{`{"result":{"n":1.0}}`}},
+		"null":             {say(200, `{"jsonrpc":"2.0","id":ID,"result":null}`), 200, "", []string{`{"result":null}`}},
+		"denial":           {say(200, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'x' permission is required."`)), 403, "access_denied", []string{"content.echo"}},
+		"invalid request":  {say(400, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"odd"`)), 500, "execution_error", []string{`"jsonrpc_data":"odd"`}},
+		"gone":             {say(400, rpcError("ID", `"code":-32601,"message":"Method Not Found"`)), 404, "tool_not_found", []string{"content.echo"}},
+		"invalid params":   {say(200, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"no such entity"`)), 400, "invalid_params", []string{"no such entity", `"jsonrpc_code":-32602`}},
+		"schema violation": {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. `+canary+`"`)), 400, "invalid_params", []string{`"parameter":"n"`, "refetched"}},
+		"schema violation with a reason": {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. Adaptor `+canary+` received invalid input data: [{\u0022property\u0022:\u0022\u0022,\u0022pointer\u0022:\u0022\\/0\u0022,\u0022message\u0022:\u0022Double value found, but an integer is required\u0022}]."`)), 400, "invalid_params",
+			[]string{`n/0: Double value found, but an integer is required`, `"parameter":"n"`}},
 		"own code":            {say(200, rpcError("null", `"code":-32050,"message":"Custom application error","data":{"n":9007199254740993}`)), 500, "execution_error", []string{"Custom application error", `"jsonrpc_code":-32050`, `"jsonrpc_data":{"n":9007199254740993}`}},
 		"exception":           {say(200, rpcError("ID", `"code":-32603,"message":"Internal Error","data":"`+canary+`"`)), 500, "execution_error", []string{"Internal Error", "-32603"}},
 		"error with 500":      {say(500, rpcError("null", `"code":-32050,"message":"M"`)), 500, "execution_error", []string{"M"}},

@@ -135,6 +135,9 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 					failed = append(failed, r.ID)
 				}
 			}
+			if report.Summary.Fail == 0 && slices.ContainsFunc(report.Results, func(r reports.Result) bool { return strings.Contains(r.Message, "the machine is overloaded") }) {
+				t.Skip("the machine is overloaded: a time-out says nothing of the bridge")
+			}
 			right := slices.ContainsFunc(failed, func(id string) bool { ok, _ := path.Match(route.culprit, id); return ok })
 			if !right || report.State() != reports.NotConformant || report.CutShort != "" || hung == 0 {
 				t.Errorf("want a failure of %s, got %s, cut short %q, failed %v", route.culprit, report.Headline(), report.CutShort, failed)

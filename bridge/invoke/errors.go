@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ type Rule struct {
 var errorMap = []Rule{
 	{"-32600, `Access Denied`", fault.AccessDenied, "Access denied: the site does not let this caller run %t.", (*upstream.RPCError).Denied, discovery.Rights},
 	{"-32601", fault.ToolNotFound, `There is no tool named "%t".`, hasCode(upstream.CodeMethodNotFound), discovery.Tools},
-	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is refetched.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
+	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
 	{"-32602, `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", missesParameter, discovery.Tools},
 	{"-32602, said by the method", fault.InvalidParams, "The site refused the arguments of %t: %m", hasCode(upstream.CodeInvalidParams), discovery.Tools},
 	{"any other code", fault.ExecutionError, "The tool %t failed: %m", func(*upstream.RPCError) bool { return true }, 0},
@@ -81,6 +82,9 @@ func (r Rule) fault(tool string, rpc *upstream.RPCError) *fault.Error {
 		data["parameter"] = p
 		data["expected"] = "a value that the site accepts"
 		data["received"] = "one that it refused"
+		if rpc.SchemaViolation() {
+			data["reason"] = violated(rpc)
+		}
 	}
 	e.Data, _ = json.Marshal(data) // the map holds nothing that cannot be encoded
 	return e
@@ -88,6 +92,9 @@ func (r Rule) fault(tool string, rpc *upstream.RPCError) *fault.Error {
 
 // siteSays is the site's own words, without those that callers must not see.
 func siteSays(rpc *upstream.RPCError) string {
+	if rpc.SchemaViolation() {
+		return violated(rpc)
+	}
 	words := rpc.Message
 	if detail := rpc.DataText(); detail != "" && rpc.Code == upstream.CodeInvalidParams && !phpText(rpc) {
 		words = detail
@@ -96,6 +103,35 @@ func siteSays(rpc *upstream.RPCError) string {
 		return "the site did not say why."
 	}
 	return words
+}
+
+// violated says what of the arguments the site's own schema refuses, and why, as far as it may be shown: the validator's reasons,
+// which stand among class names as JSON. "n: Double value found, but an integer is required".
+func violated(rpc *upstream.RPCError) string {
+	const most, longest = 3, 200
+	parameter := cmp.Or(parameterOf(rpc), "a parameter")
+	_, list, _ := strings.Cut(rpc.DataText(), "received invalid input data: ")
+	var reasons []struct{ Pointer, Message string }
+	if json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(list), ".")), &reasons) != nil || len(reasons) == 0 {
+		return parameter
+	}
+	var says []string
+	for _, r := range reasons[:min(len(reasons), most)] {
+		says = append(says, parameter+clipped(r.Pointer, longest)+": "+clipped(r.Message, longest))
+	}
+	if len(reasons) > most {
+		says = append(says, "and more")
+	}
+	return strings.Join(says, ", ")
+}
+
+// clipped is a text in one line and of bounded length.
+func clipped(text string, longest int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
 }
 
 // phpText reports whether an error's data is PHP's own text, which shows class names, paths and worse.

@@ -1,6 +1,7 @@
 // Package invoke runs a tool for a caller: it finds the tool among those that the caller has, checks the arguments,
 // calls the site, and says in the bridge's own words what came of it. It knows neither HTTP nor MCP; both fronts use
-// it. The caller's arguments and the site's result pass through as the bytes that they are.
+// it. The caller's arguments, but for integers in the spelling of other numbers, and the site's result pass through as the bytes
+// that they are.
 package invoke
 
 import (
@@ -64,7 +65,7 @@ func (in *Invoker) Invoke(ctx context.Context, who caller.Caller, view discovery
 			return nil, err
 		}
 	}
-	if err := in.check(ctx, who, tool, arguments); err != nil {
+	if arguments, err = in.check(ctx, who, tool, arguments); err != nil {
 		return nil, err
 	}
 	params, err := parameters(tool, arguments)
@@ -91,25 +92,25 @@ func (in *Invoker) Permit(who caller.Caller, tool *catalog.Tool) error {
 	return nil
 }
 
-// check checks the arguments against the tool's input schema, before the site is called.
-func (in *Invoker) check(ctx context.Context, who caller.Caller, tool *catalog.Tool, arguments json.RawMessage) error {
+// check checks the arguments against the tool's input schema, before the site is called, and gives them as the site takes them.
+func (in *Invoker) check(ctx context.Context, who caller.Caller, tool *catalog.Tool, arguments json.RawMessage) (json.RawMessage, error) {
 	input, err := tool.Input()
 	if err != nil {
 		// The schema was checked when the tool was listed; if it still cannot be compiled, the site decides.
 		in.Logger.Error("input schema cannot be compiled", "tool", tool.Name, "error", err)
-		return nil
+		return arguments, nil
 	}
-	violations, err := in.Validator.ValidateArguments(ctx, who.Owner(), input, arguments, tool.Required)
+	taken, violations, err := in.Validator.ValidateArguments(ctx, who.Owner(), input, arguments, tool.Required)
 	switch {
 	case errors.Is(err, schema.ErrTooMuch):
 		violations = tooMuch
 	case err != nil:
-		return unchecked(err)
+		return nil, unchecked(err)
 	case len(violations) == 0:
-		return nil
+		return taken, nil
 	}
 	in.observe("input")
-	return invalidArguments(tool.Name, violations)
+	return nil, invalidArguments(tool.Name, violations)
 }
 
 // Turn waits until a document of so many bytes may be taken apart; done must be called when it is. Long documents take turns

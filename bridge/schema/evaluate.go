@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,6 +47,7 @@ type evaluation struct {
 	final  bool // what was found must not be left to a library to find
 	found  []Violation
 	path   []pathStep
+	whole  []uint32 // nodes of numbers that some schema takes for integers, and that are not spelled so
 
 	number, scratch big.Rat
 }
@@ -215,6 +217,9 @@ func (e *evaluation) kinds(p *plan, at uint32, n node) {
 	}
 	if p.kinds&isInteger != 0 && n.kind == isNumber {
 		if e.spend(int(n.to-n.from) / 16); parseDecimal(e.ix.raw(at)).integer() {
+			if last := len(e.whole) - 1; bytes.ContainsAny(e.ix.raw(at), ".eE") && (last < 0 || e.whole[last] != at) {
+				e.whole = append(e.whole, at)
+			}
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -87,6 +88,30 @@ func (d decimal) zeros() (n int, all bool) {
 func (d decimal) integer() bool {
 	zeros, all := d.zeros()
 	return all || d.exponent-len(d.fraction)+zeros >= 0
+}
+
+// text spells a number without a fraction as an integer; false where that has more digits than every integer of PHP may.
+func (d decimal) text() (string, bool) {
+	const longest = 18
+	digits := append(slices.Clone(d.whole), d.fraction...)
+	shift := d.exponent - len(d.fraction)
+	switch digits = bytes.TrimLeft(digits, "0"); {
+	case len(digits) == 0:
+		return "0", true
+	case shift < 0:
+		digits = digits[:max(0, len(digits)+shift)]
+	case len(digits)+shift > longest:
+		return "", false
+	default:
+		digits = append(digits, bytes.Repeat([]byte("0"), shift)...)
+	}
+	if len(digits) > longest {
+		return "", false
+	}
+	if d.negative {
+		return "-" + string(digits), true
+	}
+	return string(digits), true
 }
 
 func (d decimal) writeTo(h *maphash.Hash) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
@@ -34,12 +35,14 @@ func NewValidator(work *fair.Work, observe func(steps int)) *Validator {
 // Validate checks a document, which must be JSON, for a caller; no violations means that it is valid. Errors: ErrTooMuch,
 // fair.ErrFull, and what ended ctx.
 func (c *Validator) Validate(ctx context.Context, who fair.Key, s *Schema, doc []byte) ([]Violation, error) {
-	return c.validate(ctx, who, s, doc, nil, false)
+	_, violations, err := c.validate(ctx, who, s, doc, nil, false)
+	return violations, err
 }
 
 // ValidateArguments is Validate for an object of which members that are null and not required count as not there, as
-// Drupal takes them.
-func (c *Validator) ValidateArguments(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string) ([]Violation, error) {
+// Drupal takes them. It gives the object as the site takes it: a number that the schema takes for an integer is spelled as one,
+// 3 for 3.0 and 100 for 1e2. That is doc itself where all are.
+func (c *Validator) ValidateArguments(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string) ([]byte, []Violation, error) {
 	return c.validate(ctx, who, s, doc, required, true)
 }
 
@@ -57,7 +60,7 @@ func (c *Validator) index(doc []byte) (ix *index, release func()) {
 	}
 }
 
-func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
+func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, arguments bool) ([]byte, []Violation, error) {
 	if c != nil {
 		size := len(doc)
 		if s.heavy {
@@ -65,25 +68,26 @@ func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc [
 		}
 		leave, err := c.work.Enter(ctx, who, size)
 		if err != nil {
-			return nil, err
+			return doc, nil, err
 		}
 		defer leave()
 	}
 	ix, release := c.index(doc)
 	defer release()
 	if err := ix.read(doc); err != nil {
-		return []Violation{{Expected: "JSON", Received: err.Error()}}, nil
+		return doc, []Violation{{Expected: "JSON", Received: err.Error()}}, nil
 	}
-	if nulls {
+	if arguments {
 		ix.withoutNulls(required)
 	}
 	calm := len(ix.nodes) <= libraryNodes
 	plan, err := s.plan()
 	if err != nil { // a schema that only its library understands
 		if !calm {
-			return nil, ErrTooMuch
+			return doc, nil, ErrTooMuch
 		}
-		return s.decoded(doc, required, nulls)
+		violations, err := s.decoded(doc, required, arguments)
+		return doc, violations, err
 	}
 	e := evaluation{ctx: ctx, schema: s, ix: ix, seed: s.seed, most: maxSteps}
 	e.apply(plan, 0, nil)
@@ -92,17 +96,39 @@ func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc [
 	}
 	switch {
 	case e.err != nil:
-		return nil, e.err
+		return doc, nil, e.err
+	case len(e.found) == 0 && arguments:
+		return ix.integers(e.whole), nil, nil
 	case len(e.found) == 0:
-		return nil, nil
+		return doc, nil, nil
 	case !calm, e.final, e.stop, e.steps > librarySteps, e.noise > libraryNoise:
-		return tidy(e.found), nil
+		return doc, tidy(e.found), nil
 	}
-	found, err := s.decoded(doc, required, nulls)
+	found, err := s.decoded(doc, required, arguments)
 	if errors.Is(err, ErrTooMuch) {
-		return tidy(e.found), nil
+		return doc, tidy(e.found), nil
 	}
-	return found, err
+	return doc, found, err
+}
+
+// integers gives the document with the numbers at the nodes spelled as integers, as far as PHP has them.
+func (ix *index) integers(nodes []uint32) []byte {
+	slices.Sort(nodes)
+	doc, from := ix.doc, uint32(0)
+	var changed []byte
+	for _, at := range slices.Compact(nodes) {
+		n := ix.nodes[at]
+		text, ok := parseDecimal(ix.raw(at)).text()
+		if !ok {
+			continue
+		}
+		changed = append(append(changed, doc[from:n.from]...), text...)
+		from = n.to
+	}
+	if changed == nil {
+		return doc
+	}
+	return append(changed, doc[from:]...)
 }
 
 // decoded checks a document by the library, if that will not take long over it.

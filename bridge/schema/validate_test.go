@@ -281,3 +281,29 @@ func FuzzIndex(f *testing.F) {
 		ix.hash(0, maphash.MakeSeed())
 	})
 }
+
+// A number that a schema takes for an integer is spelled as one, as PHP reads it; all other bytes stay.
+func TestIntegersAreSpelledAsSuch(t *testing.T) {
+	const document = `{ "properties":{"n":{"type":"integer"},"m":{"type":["integer","null"]},"x":{"type":"number"},"any":{},"list":{"items":{"type":"integer"}},
+		"either":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}`
+	s, err := Compile([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ sent, want string }{
+		{`{"n":3.0}`, `{"n":3}`},
+		{`{"n":1e2,"m":-30e-1}`, `{"n":100,"m":-3}`},
+		{`{"n":0.3E+1,"m":-0.0}`, `{"n":3,"m":0}`},
+		{`{"list":[1.0, 2,1.20e1 ]}`, `{"list":[1, 2,12 ]}`},
+		{`{"either":7.0,"x":7.0,"any":7.0}`, `{"either":7,"x":7.0,"any":7.0}`},
+		{`{"n":1e17}`, `{"n":100000000000000000}`},
+		{`{"n":1e30,"m":9007199254740993.0}`, `{"n":1e30,"m":9007199254740993}`},
+		{`{"n": 5, "x":1.5}`, `{"n": 5, "x":1.5}`},
+	} {
+		var v *Validator
+		got, violations, err := v.ValidateArguments(t.Context(), fair.Key{}, s, []byte(c.sent), nil)
+		if err != nil || len(violations) > 0 || string(got) != c.want {
+			t.Errorf("%s: got %s, %v, %v, want %s", c.sent, got, violations, err, c.want)
+		}
+	}
+}

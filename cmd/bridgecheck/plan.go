@@ -21,6 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
@@ -33,6 +34,8 @@ type plan struct {
 	replicas         int      // that exec starts
 	proxy            recording
 	mcpStdio         string   // command that is the bridge on stdio; "": none
+	withModule       string   // version of the MCP module whose endpoints the mock has; "": none
+	stdioAlone       bool     // the bridge is on stdio and nowhere else
 	env              []string // names of variables that the bridge of --exec receives
 	readyTimeout     time.Duration
 	reportDir        string
@@ -82,19 +85,24 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: v.Target(), exec: v.Exec, mockListen: v.MockListen, moreURLs: v.MoreURLs, replicas: v.Replicas, failFast: v.FailFast,
-		mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
+		mcpStdio: v.MCPStdio, withModule: v.WithModule, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
 		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
 	switch {
-	case p.mcpStdio != "" && p.exec == "":
-		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio: give --exec too")
-	case given("env") && p.exec == "":
-		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
+	case p.mcpStdio != "" && p.exec == "" && (p.target.URL != "" || p.mockListen != "" || v.Drupal != ""):
+		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
+	case p.withModule != "" && (v.Drupal != "" || p.exec == "" && p.mcpStdio == "" && p.mockListen == ""):
+		return nil, usagef("--with-module is for the mock Drupal behind a bridge: give --exec, --mcp-stdio or --mock-listen, and no --drupal")
+	case given("env") && p.exec == "" && p.mcpStdio == "":
+		return nil, usagef("--env is for a bridge that --exec or --mcp-stdio starts: give one of them")
+	}
+	if p.stdioAlone = p.mcpStdio != "" && p.exec == ""; p.stdioAlone {
+		p.target.URL = stdioURL
 	}
 	if err := p.checkReplicas(); err != nil {
 		return nil, err
 	}
-	if p.exec != "" {
+	if p.exec != "" || p.stdioAlone {
 		p.env, p.group = v.Env, processtree.NewGroup()
 		if err := checkEnvironment(p.env); err != nil {
 			return nil, err
@@ -151,6 +159,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		l.options.Pass.Makers = makers
 		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
 			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
+		}
+		if p.stdioAlone && slices.ContainsFunc(l.options.Capabilities, func(c string) bool { return c == "tools" || c == check.OAuth }) {
+			return nil, usagef("a bridge of --mcp-stdio alone has neither the three endpoints nor tokens: give --capabilities mcp,-tools")
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
 		elsewhere, err := inVersion(l.options.Contract, profile.Skip)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,11 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // The settings of a bridge of --exec, unless flags or the configuration give others.
@@ -34,9 +37,10 @@ const (
 
 // How the run waits for a bridge of --exec, and ends it.
 const (
-	readyTime      = 30 * time.Second // until its first response, unless --ready-timeout says otherwise
+	readyTime      = 30 * time.Second // until it responds as a bridge, unless --ready-timeout says otherwise
 	readyPoll      = 20 * time.Millisecond
 	readyRequest   = 5 * time.Second        // one request while it gets ready
+	strangeTime    = 2 * time.Second        // of responses that are no bridge's, before it is tested as it is: routes may come late
 	stopGrace      = 5 * time.Second        // between SIGTERM and SIGKILL
 	interruptGrace = 500 * time.Millisecond // the same after Ctrl-C, when the user waits
 	drainTime      = 500 * time.Millisecond // for its output after it has ended: a child of it may hold that open
@@ -58,7 +62,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if plan.proxy.site != nil {
 		drupal, err = s.real(ctx, plan.proxy)
 	} else {
-		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
+		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), plan.withModule, o)
 	}
 	if err != nil {
 		return err
@@ -68,13 +72,9 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 		return err
 	}
 	s.stops = append(s.stops, release)
-	s.discoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, execDiscoveryTTL)
-	s.upstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, execUpstreamTimeout)
-	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
-	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
-		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.Bridge.PageSize)}
+	env := append(s.environment(drupal, o), "BRIDGE_LISTEN="+listen)
 	if s.drupal != nil || s.control != nil {
-		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+		env = append(env, serviceAccount...)
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
 	if s.authority != nil {
@@ -105,19 +105,31 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	s.stops = append(s.stops, func() { p.tree.Stop(grace(ctx)) })
 	s.bridge = p
 	s.target.URL = "http://" + listen
-	if err := p.awaitReady(ctx, s.target.URL, plan.readyTimeout); err != nil {
+	if err := p.awaitReady(ctx, s.target.URL, plan.readyTimeout, o.Capabilities); err != nil {
 		return err
 	}
 	for range plan.replicas - 1 {
-		if err := s.replicate(ctx, plan, group, log, env); err != nil {
+		if err := s.replicate(ctx, plan, group, log, env, o.Capabilities); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// environment is what every bridge gets that the run starts, and notes how long it caches and waits.
+func (s *stage) environment(drupal string, o engine.Options) []string {
+	s.discoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, execDiscoveryTTL)
+	s.upstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, execUpstreamTimeout)
+	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
+	return []string{"DRUPAL_URL=" + drupal, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
+		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.Bridge.PageSize)}
+}
+
+// serviceAccount is the account of the mock with all permissions, for a bridge's environment.
+var serviceAccount = []string{"DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass"}
+
 // replicate starts a replica of the bridge of --exec, which the checks may end and start again.
-func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env []string) error {
+func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env, capabilities []string) error {
 	listen, release, err := freeport.Address()
 	if err != nil {
 		return err
@@ -130,7 +142,7 @@ func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Gr
 		if p, err = start(plan.exec, group, log, env); err != nil {
 			return err
 		}
-		return p.awaitReady(ctx, r.URL, plan.readyTimeout)
+		return p.awaitReady(ctx, r.URL, plan.readyTimeout, capabilities)
 	}
 	r.Kill = func() error {
 		p.tree.Kill()
@@ -248,18 +260,34 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	return p, nil
 }
 
-// awaitReady waits until the bridge responds to a list request, with whatever status. It ends early, without an error,
-// when ctx does: the run that follows reports that it was cut short.
-func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration) error {
-	client := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer client.CloseIdleConnections()
+// awaitReady waits until the bridge responds as one. It ends early, without an error, when ctx does: the run that follows
+// reports that it was cut short.
+func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration, capabilities []string) error {
+	via := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer via.CloseIdleConnections()
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
+	ask := listTools
+	if !slices.Contains(capabilities, "tools") {
+		ask = initialize
+	}
+	var strange time.Time // since when something responds that is no bridge
+	last := sighting{seen: "nothing"}
 	for {
-		if responds(limit, client, url+check.ListPath) {
+		if sight := look(limit, via, url, ask); limit.Err() == nil {
+			last = sight
+		}
+		switch {
+		case last.bridge:
 			return nil
+		case !last.strange:
+			strange = time.Time{}
+		case strange.IsZero():
+			strange = time.Now()
+		case time.Since(strange) > strangeTime:
+			return nil // it is not getting ready: the run finds out what it is
 		}
 		select {
 		case <-tick.C:
@@ -273,22 +301,82 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, check.ListPath, url, patience, p.log.tail())}
+			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond as a bridge to %s %s at %s within %s (--ready-timeout); last seen: %s%s",
+				p.command, ask.method, ask.path, url, patience, last.seen, p.log.tail())}
 		}
 	}
 }
 
-func responds(ctx context.Context, client *http.Client, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// question is a request to which a bridge responds as one.
+type question struct{ method, path, body string }
+
+var (
+	listTools  = question{http.MethodGet, check.ListPath, ""}
+	initialize = question{http.MethodPost, check.MCPPath,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bridgecheck","version":"1"}}}`}
+)
+
+// sighting is what responds at the address of the bridge.
+type sighting struct {
+	bridge  bool   // it is a bridge
+	strange bool   // it is something else, and no gateway whose server is not up yet
+	seen    string // in words
+}
+
+// look asks once. A session that is opened is ended.
+func look(ctx context.Context, via *http.Client, url string, ask question) sighting {
+	status, header, body, err := ask.send(ctx, via, url)
 	if err != nil {
-		return false
+		return sighting{seen: reason(err)}
 	}
-	resp, err := client.Do(req)
+	if id := header.Get("Mcp-Session-Id"); id != "" {
+		end := question{method: http.MethodDelete, path: ask.path}
+		_, _, _, _ = end.send(ctx, via, url, "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-11-25") // a bridge need not end it
+	}
+	var words struct { // of the contract, or of JSON-RPC
+		Tools json.RawMessage `json:"tools"`
+		Error struct {
+			Code json.RawMessage `json:"code"`
+		} `json:"error"`
+		JSONRPC string `json:"jsonrpc"`
+	}
+	_ = json.Unmarshal(body, &words) // what is no JSON has none of them
+	unavailable := status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
+	envelope := len(words.Error.Code) > 0 && words.Error.Code[0] == '"'
+	s := sighting{seen: strings.TrimSpace(fmt.Sprintf("%d %s", status, exact.Cut(client.OneLine(string(body)), 120)))}
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, envelope, words.JSONRPC != "" && !unavailable,
+		status == http.StatusOK && (words.Tools != nil || strings.HasPrefix(header.Get("Content-Type"), "text/event-stream")):
+		s.bridge = true
+	case !unavailable:
+		s.strange = true
+	}
+	return s
+}
+
+// send sends the request, with headers by name and value.
+func (q question) send(ctx context.Context, via *http.Client, url string, headers ...string) (int, http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, q.method, url+q.path, strings.NewReader(q.body))
 	if err != nil {
-		return false
+		return 0, nil, nil, err
 	}
-	resp.Body.Close()
-	return true
+	if q.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := via.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	var body []byte
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") { // which may not end
+		body, _ = io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what is cut off is no JSON
+	}
+	return resp.StatusCode, resp.Header, body, nil
 }
 
 // endedByItself says how the process ended; "" while it runs, and where somebody else ended it, as a system does that is short of

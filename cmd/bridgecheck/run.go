@@ -44,6 +44,9 @@ func (f *runFlags) command() *cobra.Command {
       a bridge that is running, with the mock Drupal at ADDR behind it
   bridgecheck run --exec 'CMD'
       a bridge that run starts and stops, with the mock Drupal behind it
+  bridgecheck run --mcp-stdio 'CMD' --capabilities mcp,-tools
+      a bridge that speaks MCP on stdin and stdout alone, with DRUPAL_URL, DRUPAL_USER and
+      DRUPAL_PASSWORD of a mock Drupal in its environment
   bridgecheck run --url URL --url URL2 …, or --exec 'CMD' --replicas N
       the same, with several replicas of the bridge, which are one bridge to callers
   bridgecheck run --url URL

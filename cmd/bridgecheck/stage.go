@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -61,12 +62,14 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	switch {
 	case p.exec != "":
 		err = s.execute(ctx, p, l.options)
+	case p.stdioAlone:
+		err = s.overStdio(ctx, p, l.options)
 	case p.proxy.site != nil:
 		_, err = s.real(ctx, p.proxy)
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":
-		_, err = s.mock(p.mockListen, l.options)
+		_, err = s.mock(p.mockListen, p.withModule, l.options)
 	}
 	if err != nil {
 		s.close()
@@ -153,7 +156,8 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
-	if o.Bridge.Owned = p.exec != ""; !o.Bridge.Owned && stage.drupal == nil {
+	o.Bridge.StdioAlone = p.stdioAlone
+	if o.Bridge.Owned = p.exec != "" || p.stdioAlone; !o.Bridge.Owned && stage.drupal == nil {
 		fmt.Fprintf(p.warnings, "bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
 	}
 	var end ending
@@ -179,9 +183,9 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	return part, end, nil
 }
 
-// mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
+// mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL. Behind a bridge that selects tools by patterns the site shows
 // only what the jsonrpc module shows.
-func (s *stage) mock(addr string, o engine.Options) (string, error) {
+func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) {
 	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
@@ -197,6 +201,13 @@ func (s *stage) mock(addr string, o engine.Options) (string, error) {
 		}
 		s.stops = append(s.stops, s.authority.Close)
 		mock.Trusted = s.authority.Account
+	}
+	if withModule != "" {
+		extension, err := module.New(withModule)
+		if err != nil {
+			return "", usageError(err)
+		}
+		mock.Extensions = append(mock.Extensions, extension)
 	}
 	drupal, err := mockdrupal.New(site, mock)
 	if err != nil {

@@ -17,13 +17,14 @@ type outcome struct {
 	unauthenticated bool     // the bridge refuses the agent that the run was given
 	results         map[string]reports.Result
 	blocked         map[string][]string  // by clause: those that the bridge breaks so that it cannot be tested
+	exempt          []string             // clauses that are not testable for the machine or the site: whether the bridge breaks one is not known
 	progress        func(reports.Result) // receives a verdict that the culprit rule changes; nil: nobody
 }
 
 // settle applies the culprit rule: a clause that the bridge kept from being tested stays not testable only where a clause
 // that explains it fails in this run. Else it fails itself, with the request that did not get its response as evidence.
 // So a bridge that misbehaves never ends with MUSTs untested and nothing failed. A clause that the end of the run left
-// untested may be the one that explains it.
+// untested may be the one that explains it, and so may one that is not testable for the machine or the site.
 func (c *outcome) settle() {
 	if c.unauthenticated {
 		return
@@ -36,7 +37,7 @@ func (c *outcome) settle() {
 			culprits, blocked := c.blocked[r.ID]
 			switch {
 			case !blocked:
-			case len(culprits) == 0 && anyFailed, c.explained(r, culprits), c.untested(culprits),
+			case len(culprits) == 0 && anyFailed, c.explained(r, culprits), c.untested(culprits), c.exempted(culprits),
 				c.anyOf(culprits, func(culprit reports.Result) bool { return excused[culprit.ID] && culprit.ID != r.ID }):
 				decided = append(decided, r.ID)
 				excused[r.ID] = true
@@ -84,6 +85,12 @@ func (c *outcome) untested(culprits []string) bool {
 		_, ran := c.results[id]
 		return !ran && (len(culprits) == 0 || matchesAny(culprits, id))
 	})
+}
+
+// exempted reports whether one of the culprits, or where they are not known any clause, could not be tested for the machine or
+// the site.
+func (c *outcome) exempted(culprits []string) bool {
+	return slices.ContainsFunc(c.exempt, func(id string) bool { return len(culprits) == 0 || matchesAny(culprits, id) })
 }
 
 func (c *outcome) anyOf(globs []string, is func(reports.Result) bool) bool {

@@ -20,29 +20,33 @@ func TestCulpritRule(t *testing.T) {
 		ran     verdicts
 		blocked blocks
 		cut     bool
+		exempt  []string
 		want    reports.Verdict
 	}{
-		{"the culprit fails", verdicts{culprit: reports.Fail}, blocks{blocked: {culprit}}, false, reports.NotTestable},
-		{"a glob names the culprit", verdicts{culprit: reports.Fail}, blocks{blocked: {"list/*"}}, false, reports.NotTestable},
-		{"the culprit passes", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, false, reports.Fail},
-		{"another clause fails", verdicts{culprit: reports.Pass, other: reports.Fail}, blocks{blocked: {culprit}}, false, reports.Fail},
-		{"the culprit only warns", verdicts{culprit: reports.Warn}, blocks{blocked: {culprit}}, false, reports.Fail},
-		{"the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, false, reports.Fail},
-		{"the culprit is itself", nil, blocks{blocked: {blocked}}, false, reports.Fail},
-		{"the culprit is blocked by one that fails", verdicts{culprit: reports.NotTestable, other: reports.Fail}, blocks{blocked: {culprit}, culprit: {other}}, false, reports.NotTestable},
-		{"the culprit is blocked by one that passes, and so fails", verdicts{culprit: reports.NotTestable, other: reports.Pass}, blocks{blocked: {culprit}, culprit: {other}}, false, reports.NotTestable},
-		{"no culprit is known and one fails", verdicts{other: reports.Fail}, blocks{blocked: nil}, false, reports.NotTestable},
-		{"no culprit is known and none fails", verdicts{other: reports.Pass}, blocks{blocked: nil}, false, reports.Fail},
-		{"the run ended before the culprit", nil, blocks{blocked: {culprit}}, true, reports.NotTestable},
-		{"the run ended before some other", nil, blocks{blocked: nil}, true, reports.NotTestable},
-		{"the run ended after the culprit passed", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, true, reports.Fail},
-		{"the run ended, and the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, true, reports.Fail},
+		{"the culprit fails", verdicts{culprit: reports.Fail}, blocks{blocked: {culprit}}, false, nil, reports.NotTestable},
+		{"a glob names the culprit", verdicts{culprit: reports.Fail}, blocks{blocked: {"list/*"}}, false, nil, reports.NotTestable},
+		{"the culprit passes", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, false, nil, reports.Fail},
+		{"another clause fails", verdicts{culprit: reports.Pass, other: reports.Fail}, blocks{blocked: {culprit}}, false, nil, reports.Fail},
+		{"the culprit only warns", verdicts{culprit: reports.Warn}, blocks{blocked: {culprit}}, false, nil, reports.Fail},
+		{"the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, false, nil, reports.Fail},
+		{"the culprit is itself", nil, blocks{blocked: {blocked}}, false, nil, reports.Fail},
+		{"the culprit is blocked by one that fails", verdicts{culprit: reports.NotTestable, other: reports.Fail}, blocks{blocked: {culprit}, culprit: {other}}, false, nil, reports.NotTestable},
+		{"the culprit is blocked by one that passes, and so fails", verdicts{culprit: reports.NotTestable, other: reports.Pass}, blocks{blocked: {culprit}, culprit: {other}}, false, nil, reports.NotTestable},
+		{"no culprit is known and one fails", verdicts{other: reports.Fail}, blocks{blocked: nil}, false, nil, reports.NotTestable},
+		{"no culprit is known and none fails", verdicts{other: reports.Pass}, blocks{blocked: nil}, false, nil, reports.Fail},
+		{"the run ended before the culprit", nil, blocks{blocked: {culprit}}, true, nil, reports.NotTestable},
+		{"the run ended before some other", nil, blocks{blocked: nil}, true, nil, reports.NotTestable},
+		{"the run ended after the culprit passed", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, true, nil, reports.Fail},
+		{"the run ended, and the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, true, nil, reports.Fail},
+		{"the machine kept the culprit from being tested", verdicts{culprit: reports.NotTestable}, blocks{blocked: {"list/*"}}, false, []string{culprit}, reports.NotTestable},
+		{"the machine kept some other from being tested", verdicts{other: reports.NotTestable}, blocks{blocked: nil}, false, []string{other}, reports.NotTestable},
+		{"the machine kept another than the culprit from being tested", verdicts{culprit: reports.Pass, other: reports.NotTestable}, blocks{blocked: {culprit}}, false, []string{other}, reports.Fail},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := outcome{
 				contract: clauses, selected: []string{culprit, other, blocked}, cut: c.cut,
 				results: map[string]reports.Result{},
-				blocked: c.blocked,
+				blocked: c.blocked, exempt: c.exempt,
 			}
 			for id, verdict := range c.ran {
 				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict}

@@ -22,6 +22,7 @@ type Part struct {
 	Selected        []string            // the clauses that the whole pass tests, in the order of the contract
 	Report          *reports.Report     // of the checks that this process tested, not summarized
 	Blocked         map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	Exempt          []string            // the clauses that are not testable for the machine or the site
 	Unauthenticated bool                // the bridge refuses the agent that the run was given
 	Unsettled       []string            // clauses of which other processes that tested the bridge may explain what was found
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
@@ -68,6 +69,7 @@ func (p *Part) Continue(rest *Part) {
 		p.Blocked = map[string][]string{}
 	}
 	maps.Copy(p.Blocked, rest.Blocked)
+	p.Exempt = append(p.Exempt, rest.Exempt...)
 }
 
 // contractAt is the contract of a version, as Options name it, with clauses that were added.
@@ -99,6 +101,7 @@ func Unsettle(parts []*Part) map[string]int {
 			clauses[id] = 0
 			delete(p.Blocked, id)
 		}
+		p.Exempt = slices.DeleteFunc(p.Exempt, func(id string) bool { return slices.Contains(p.Unsettled, id) })
 		p.Unsettled = nil
 		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { _, again := clauses[r.ID]; return again })
 	}
@@ -141,6 +144,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 			o.results[r.ID] = r
 		}
 		maps.Copy(o.blocked, p.Blocked)
+		o.exempt = append(o.exempt, p.Exempt...)
 		o.unauthenticated = o.unauthenticated || p.Unauthenticated
 		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
 		joined.DurationMS = max(joined.DurationMS, p.Report.DurationMS)
@@ -158,6 +162,7 @@ type partJSON struct {
 	Extra           []contract.Clause         `json:"extra,omitempty"`
 	Selected        []string                  `json:"selected"`
 	Blocked         map[string][]string       `json:"blocked,omitempty"`
+	Exempt          []string                  `json:"exempt,omitempty"`
 	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
 	Unsettled       []string                  `json:"unsettled,omitempty"`
 	Carried         string                    `json:"carried,omitempty"`
@@ -172,7 +177,7 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	if err := reports.WriteJSON(&report, p.Report); err != nil {
 		return nil, err
 	}
-	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
+	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Exempt: p.Exempt, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {
@@ -213,7 +218,8 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 			r.Evidence[at].Request.Whole = body
 		}
 	}
-	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
+	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Blocked: j.Blocked, Exempt: j.Exempt,
+		Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
 	return nil
 }
 

@@ -86,6 +86,7 @@ type Session struct {
 
 	filtered  bool // somebody has left clauses out beside the options
 	results   map[string]reports.Result
+	exempt    []string            // clauses that are not testable for the machine or the site
 	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 	outlook   outlook
 	unsettled []string // clauses that what ran beside them may explain
@@ -190,6 +191,9 @@ func (s *Session) note(id string, found check.Outcome) {
 	if s.env.Sharers > 1 && (!settled || found.Unserved) {
 		s.unsettled = append(s.unsettled, id)
 	}
+	if found.Exemption != "" && r.Verdict == reports.NotTestable {
+		s.exempt = append(s.exempt, id)
+	}
 	if found.Blocked {
 		s.blocked[id] = found.Culprits
 	}
@@ -226,6 +230,7 @@ func (s *Session) TestShown(ctx context.Context, c check.Check) (reports.Result,
 func (s *Session) PartOf(id string) *Part {
 	part := s.Part()
 	part.Report.Results = slices.DeleteFunc(part.Report.Results, func(r reports.Result) bool { return r.ID != id })
+	part.Exempt = slices.DeleteFunc(slices.Clone(part.Exempt), func(other string) bool { return other != id })
 	culprits, blocked := part.Blocked[id]
 	part.Blocked = map[string][]string{}
 	if blocked {
@@ -291,7 +296,7 @@ func (s *Session) Part() *Part {
 			selected = append(selected, clause.ID)
 		}
 	}
-	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Blocked: s.blocked,
+	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Blocked: s.blocked, Exempt: s.exempt,
 		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried())}
 }
 

@@ -3,7 +3,10 @@ package processor
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"time"
 )
 
@@ -16,6 +19,30 @@ func Share(rounds int) float64 {
 		sha256.Sum256(block)
 		return time.Since(began)
 	})
+}
+
+// Granted is Share as the system sees it, where it tells: how much of the time in which this thread wanted to compute it did. What
+// else this process computes does not count as others do. Where the system does not tell, it is Share.
+func Granted(rounds int) float64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ranBefore, waitedBefore, _ := schedule()
+	seen := Share(rounds)
+	ran, waited, ok := schedule()
+	if ran -= ranBefore; !ok || ran <= 0 {
+		return seen
+	}
+	return ran / (ran + waited - waitedBefore)
+}
+
+// schedule is how long this thread has computed, and how long it has waited to, in nanoseconds; false where nobody tells.
+func schedule() (ran, waited float64, ok bool) {
+	text, err := os.ReadFile("/proc/thread-self/schedstat") // of Linux
+	if err != nil {
+		return 0, 0, false
+	}
+	n, err := fmt.Sscan(string(text), &ran, &waited)
+	return ran, waited, err == nil && n == 2
 }
 
 // share is the least time of a piece of work to the mean of many.

@@ -24,7 +24,9 @@ func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
 }
 
 func TestShareIsAPart(t *testing.T) {
-	if got := Share(10); got <= 0 || got > 1 {
-		t.Errorf("the share is %v", got)
+	for name, measure := range map[string]func(int) float64{"share": Share, "granted": Granted} {
+		if got := measure(10); got <= 0 || got > 1 {
+			t.Errorf("%s: the share is %v", name, got)
+		}
 	}
 }

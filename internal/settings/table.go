@@ -46,7 +46,7 @@ type Command struct {
 	Config, Claims                    string // the changes of --capabilities
 	MoreURLs                          []string
 	Replicas, Jobs                    int
-	Control, MCPStdio                 string
+	Control, MCPStdio, WithModule     string
 	ReadyTimeout                      Duration
 	RerunFailed, Shard, RunID         string
 	FailFast, Keep, Quiet, List, JSON bool
@@ -77,12 +77,14 @@ func Table() []Setting {
 			Help: "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed"},
 		{Flag: "control", Report: "control", Option: "Options.Site.Control", at: func(v *Values) any { return &v.Control },
 			Help: "`URL` of the control plane of the site of --drupal, with its token in " + ControlTokenEnv + "; checks change that site. Needs --drupal-proxy"},
+		{Flag: "with-module", at: func(v *Values) any { return &v.WithModule },
+			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4"},
 		{Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
-			Help: "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio"},
+			Help: "`command` that starts the bridge on stdin and stdout; with --exec, with the same environment, beside that bridge; without, a bridge that has nothing else (needs --capabilities mcp,-tools). Claims mcp-stdio"},
 		{Key: "env", Flag: "env", at: func(v *Values) any { return &v.Env },
-			Help: "with --exec: `name` of an environment variable to pass to the bridge; repeatable"},
+			Help: "with --exec or --mcp-stdio: `name` of an environment variable to pass to the bridge; repeatable"},
 		{Flag: "ready-timeout", Default: "30s", Bound: positive("10s"), at: func(v *Values) any { return &v.ReadyTimeout },
-			Help: "with --exec: how long the bridge may take until its first response"},
+			Help: "with --exec: how long the bridge may take until it responds as one: 502 to 504 and refused connections are waited for"},
 		{Key: "capabilities", Flag: "capabilities", Suite: true, Option: "Options.Capabilities", at: func(v *Values) any { return &v.Claims },
 			Help: "what the bridge claims: `a,b,-c` adds a and b to the default and removes c; a list in the file"},
 		{Key: "settings.page_size", Flag: "page-size", Suite: true, Default: "50", Bound: positive(""), Report: "page_size", Option: "Options.Bridge.PageSize",

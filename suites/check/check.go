@@ -45,6 +45,8 @@ type Check struct {
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
 	Guesses     bool                            // it sends wrong credentials of an account, which a bridge may answer by refusing all callers it does not know: it comes last
+	TellsApart  bool                            // it tells callers apart, and does not apply where one account acts for all of them
+	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 
@@ -184,6 +186,12 @@ func Broken(clause contract.Clause) reports.Verdict {
 func (t *T) gate(clause contract.Clause, c Check) {
 	if t.Context.Err() != nil {
 		t.cutShort()
+	}
+	if c.TellsApart && t.OneAccount() {
+		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "one account of the site acts for all callers (auth-service)"}})
+	}
+	if c.HTTP && t.StdioAlone {
+		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge speaks MCP on stdio alone"}})
 	}
 	if needs := t.Lacks(clause, c); needs != "" {
 		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge does not claim the capability " + needs}})

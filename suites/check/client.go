@@ -218,24 +218,21 @@ func (c Client) MCP(ctx context.Context, revision Revision) *Session {
 	return client.OpenMCP(ctx, c, revision)
 }
 
-// ListedByMCP names the tools that MCP shows the caller now, in any revision.
+// ListedByMCP names the tools that MCP shows the caller now, in any claimed revision.
 func (c Client) ListedByMCP(ctx context.Context) []string {
-	if s, opened := c.firstMCP(ctx, MCP2025November, MCP2025June, MCP2026July); opened {
+	if s, opened := c.AnyMCP(ctx); opened {
 		return ListAllTools(ctx, s).Names()
 	}
 	return nil
 }
 
-// AnyMCP opens a session in one of the claimed revisions. Where none opens, the last one's Opened says why.
+// AnyMCP opens a session in one of the claimed revisions, in that which the bridge agrees to. Where none opens, the last one's
+// Opened says why.
 func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {
 	revisions := []Revision{MCP2025November, MCP2025June}
 	if c.T.Claims("mcp-2026") {
 		revisions = append(revisions, MCP2026July)
 	}
-	return c.firstMCP(ctx, revisions...)
-}
-
-func (c Client) firstMCP(ctx context.Context, revisions ...Revision) (s *Session, opened bool) {
 	for _, revision := range revisions {
 		if s = c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
 			return s, true

@@ -27,6 +27,7 @@ type Bridge struct {
 	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
 	Replicas        []Replica                                         // of the bridge, beside the target; nil: there is one
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
+	StdioAlone      bool                                              // the target serves what Stdio starts, and HTTP is not the bridge's
 	Owned           bool                                              // the run has started the bridge, whose limits for wrong credentials no check reaches
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 }
@@ -70,6 +71,7 @@ type Learned struct {
 	Makers          *generate.Makers            // of generated cases
 	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	tokens          tokens
+	visibility      visibility
 	endless         Finding  // a list that has no end; zero: none was met
 	unshown         []string // changes of the site that the bridge did not show in time
 	refusals        refusals
@@ -120,6 +122,9 @@ func (e *Environment) Carried() string {
 // read as the three endpoints would say it: a page of tools, a tool, a result. A refusal stays what MCP makes of it, so
 // that checks of refusals do not apply (Check.ByMCP).
 func (c *Config) Alone() bool { return !c.Claims("tools") }
+
+// OneAccount reports whether one account of the site acts for all callers.
+func (c *Config) OneAccount() bool { return c.Claims("auth-service") }
 
 // Claims reports whether the bridge claims a capability.
 func (c *Config) Claims(capability string) bool { return slices.Contains(c.Claimed, capability) }

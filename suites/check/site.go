@@ -16,7 +16,7 @@ import (
 // then, the check is not testable: fresh/ttl-expiry tests that.
 func (t *T) ChangeSite(ctx context.Context, other *fixtures.Site, seen func() bool) {
 	t.Replace(ctx, other)
-	t.AwaitShown(ctx, "the site "+other.Name, seen)
+	t.AwaitShown(ctx, "the site "+other.Name, seen, nil)
 }
 
 // Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. If it is
@@ -119,14 +119,52 @@ func (t *T) listedToAny() map[string]bool {
 	return t.listed
 }
 
+// The ways in which a bridge that claims none shows tools.
+type visibility int
+
+const (
+	unknownVisibility visibility = iota
+	showsOwn                     // to each caller those that it may run
+	showsAll                     // all to every caller
+)
+
+// ShowsAll reports whether the bridge shows all tools to every caller: it claims that, or one account, which may run all, acts for
+// all of them, or it claims nothing and shows the agent of
+// a known site a tool that the agent may not run.
+func (t *T) ShowsAll() bool {
+	switch {
+	case t.OneAccount(), t.Claims("visibility-broad"):
+		return true
+	case t.Claims("visibility-filtered"), t.Drupal == nil:
+		return false
+	}
+	if t.visibility == unknownVisibility {
+		denied := map[string]bool{}
+		for _, m := range t.Site.Methods() {
+			if t.Exposed(&m) && !t.Site.MayRun(Agent, &m) {
+				denied[t.ToolName(m.ID)] = true
+			}
+		}
+		t.Unrecorded(func() {
+			listed := t.As(Agent).ListAll(t.Context)
+			switch {
+			case slices.ContainsFunc(listed.Names(), func(name string) bool { return denied[name] }):
+				t.visibility = showsAll
+			case listed.Fault.IsZero() && len(denied) > 0:
+				t.visibility = showsOwn
+			}
+		})
+	}
+	return t.visibility == showsAll
+}
+
 // Visible lists the names of the tools that the bridge must show the caller, in the site's order.
 func (t *T) Visible(who Identity) []string {
 	var names []string
 	methods := t.Site.Methods()
 	for i := range methods {
 		m := &methods[i]
-		shown := t.Claims("visibility-broad") || t.Site.MayRun(who, m)
-		if shown && t.Exposed(m) {
+		if t.Exposed(m) && (t.Site.MayRun(who, m) || t.ShowsAll()) {
 			names = append(names, t.ToolName(m.ID))
 		}
 	}

@@ -13,16 +13,20 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
-// AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What did not
-// show once is not waited for again.
-func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool) {
+// AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What did not show once is
+// not waited for again. Instead says what the bridge shows in its place; nil: what was before.
+func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool, instead func() string) {
+	shown := "what was before"
 	if !slices.Contains(t.unshown, what) {
 		if t.Await(ctx, seen) {
 			return
 		}
 		t.unshown = append(t.unshown, what)
+		if instead != nil {
+			shown = instead()
+		}
 	}
-	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), "what was before"), "fresh/ttl-expiry")
+	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), shown), "fresh/ttl-expiry")
 }
 
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"regexp"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
@@ -52,7 +54,8 @@ type Session[C Sender] struct {
 // Info names the client that the sessions are of.
 var Info = map[string]any{"name": "bridgecheck", "version": "1"}
 
-// OpenMCP opens a session. Where that fails the session's Opened says how.
+// OpenMCP opens a session, in the revision that the server agrees to: one that is spoken from then on, and may be another than
+// the one asked for. Where no session opens, Opened says why.
 func OpenMCP[C Sender](ctx context.Context, c C, revision Revision) *Session[C] {
 	s := &Session[C]{Client: c, Revision: revision}
 	method, params := s.Opening()
@@ -61,11 +64,17 @@ func OpenMCP[C Sender](ctx context.Context, c C, revision Revision) *Session[C] 
 		return s
 	}
 	s.ID = s.Opened.Header.Get("Mcp-Session-Id")
-	if s.Opened.RPCResult() != nil {
+	if result := s.Opened.RPCResult(); result != nil {
+		if agreed, _ := result["protocolVersion"].(string); sessionVersion.MatchString(agreed) && !Revision(agreed).Stateless() {
+			s.Revision = Revision(agreed)
+		}
 		s.Notify(ctx, "notifications/initialized")
 	}
 	return s
 }
+
+// sessionVersion matches what can be a revision, and stand in a header.
+var sessionVersion = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
 // Opening is the request that opens a session; without sessions, the one that asks what the server is.
 func (s *Session[C]) Opening() (method string, params map[string]any) {
@@ -123,13 +132,85 @@ func (s *Session[C]) Headers(method string, params map[string]any) http.Header {
 	return h
 }
 
-// Send posts a message, and reads an event stream up to its response.
+// Send posts a message, and reads an event stream up to its response. A stream that ends before the response is resumed where
+// it says how, and requests of the server in it get responses.
 func (s *Session[C]) Send(ctx context.Context, message map[string]any, h http.Header) *Response {
-	body := Encode(message)
+	body, id := Encode(message), message["id"]
 	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
-		Until: func(sofar []byte) bool { return message["id"] != nil && responseIn(sofar, message["id"]) != nil }})
-	a.Asked = message["id"]
+		Until: s.until(ctx, id)})
+	a.Asked = id
+	if id != nil && !s.Revision.Stateless() {
+		s.resume(ctx, a)
+	}
 	return a
+}
+
+// until ends the reading of a stream at the response to an id. On the way it responds to what the server asks: a server may
+// wait for the response to its ping.
+func (s *Session[C]) until(ctx context.Context, id any) func(sofar []byte) bool {
+	answered := 0
+	return func(sofar []byte) bool {
+		if id == nil {
+			return false
+		}
+		messages := Events(sofar)
+		if s.Revision.Stateless() {
+			return responseAmong(messages, id) != nil
+		}
+		for _, m := range messages[min(answered, len(messages)):] {
+			if m["method"] != nil && m["id"] != nil {
+				s.answer(ctx, m)
+			}
+		}
+		answered = len(messages)
+		return responseAmong(messages, id) != nil
+	}
+}
+
+// answer responds to a request of the server as a client without capabilities does.
+func (s *Session[C]) answer(ctx context.Context, asked map[string]any) {
+	message := map[string]any{"jsonrpc": "2.0", "id": asked["id"]}
+	if asked["method"] == "ping" {
+		message["result"] = map[string]any{}
+	} else {
+		message["error"] = map[string]any{"code": -32601, "message": "the client has no such method"}
+	}
+	body := Encode(message)
+	s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: s.Headers("", nil), Body: bytes.NewReader(body), Show: string(body)})
+}
+
+// What resuming a stream may cost.
+const (
+	maxResumed   = 5
+	usualPause   = time.Second // where the stream names none
+	longestRetry = 5 * time.Second
+)
+
+// resume goes on reading an event stream that ended without the response: with the id of its last event, after the pause that
+// it asks for. What comes is added to the body.
+func (s *Session[C]) resume(ctx context.Context, a *Response) {
+	for range maxResumed {
+		if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); kind != eventStream || a.Status != http.StatusOK || ctx.Err() != nil {
+			return
+		}
+		read := readStream(a.Body)
+		if read.lastID == "" || responseAmong(read.messages, a.Asked) != nil {
+			return
+		}
+		select {
+		case <-time.After(min(read.pause, longestRetry)):
+		case <-ctx.Done():
+			return
+		}
+		h := s.Headers("", nil)
+		h.Set("Accept", eventStream)
+		h.Set("Last-Event-ID", read.lastID)
+		more := s.Client.Send(ctx, Request{Path: MCPPath, Header: h, Until: s.until(ctx, a.Asked)})
+		if kind, _, _ := mime.ParseMediaType(more.Header.Get("Content-Type")); kind != eventStream || more.Status != http.StatusOK {
+			return
+		}
+		a.Body, a.Err, a.Took = append(a.Body, more.Body...), more.Err, time.Since(a.At)
+	}
 }
 
 // RPC is the JSON-RPC response in a response: the body, or the response among the events of a stream; nil without one,
@@ -137,12 +218,12 @@ func (s *Session[C]) Send(ctx context.Context, message map[string]any, h http.He
 func (a *Response) RPC() map[string]any {
 	var message map[string]any
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if kind == "text/event-stream" {
-		message = responseIn(a.Body, a.Asked)
+	if kind == eventStream {
+		message = responseAmong(Events(a.Body), a.Asked)
 	} else {
 		message = a.Object()
 	}
-	if a.Asked != nil && (!a.responds(message) || a.Status < 400 && kind != "text/event-stream" && kind != "application/json") {
+	if a.Asked != nil && (!a.responds(message) || a.Status < 400 && kind != eventStream && kind != "application/json") {
 		return nil
 	}
 	return message
@@ -163,41 +244,6 @@ func SameID(sent, got any) bool {
 		return got == text
 	}
 	return exact.Equal(json.Number(fmt.Sprint(sent)), got)
-}
-
-// responseIn finds the response to an id, or the first one, in an event stream.
-func responseIn(stream []byte, id any) map[string]any {
-	for _, message := range Events(stream) {
-		_, isResult := message["result"]
-		_, isError := message["error"]
-		if (isResult || isError) && (id == nil || fmt.Sprint(message["id"]) == fmt.Sprint(id)) {
-			return message
-		}
-	}
-	return nil
-}
-
-// Events are the JSON-RPC messages of an event stream that arrived whole.
-func Events(stream []byte) []map[string]any {
-	var messages []map[string]any
-	var data []byte
-	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
-	for line := range bytes.Lines(bytes.ReplaceAll(stream, []byte("\r"), []byte("\n"))) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			data = append(append(data, bytes.TrimPrefix(rest, []byte(" "))...), '\n')
-		}
-		if len(line) != 0 || len(data) == 0 {
-			continue
-		}
-		if v, err := exact.Parse(data); err == nil {
-			if message, ok := v.(map[string]any); ok {
-				messages = append(messages, message)
-			}
-		}
-		data = nil
-	}
-	return messages
 }
 
 // RPCResult is the result of the response; nil without one.
@@ -245,6 +291,9 @@ func (a *Response) View(view map[string]any) *Response {
 	a.parsed, a.failed, a.read, a.viewed = view, nil, true, true
 	return a
 }
+
+// IsView reports whether what the response says came by MCP, as JSON or in a stream of events.
+func (a *Response) IsView() bool { return a.viewed }
 
 // ValueOf is the method's result in a result of tools/call: structuredContent, or the JSON of the first text, or the text.
 func ValueOf(result map[string]any) any {

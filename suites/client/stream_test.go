@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A message that a bridge sends as an event is found whatever surrounds it.
@@ -37,4 +38,24 @@ func FuzzBusy(f *testing.F) {
 			t.Errorf("%q: %s", after, pause)
 		}
 	})
+}
+
+// A stream says with which id and after which pause it is resumed, also in an event that has no message.
+func TestResumption(t *testing.T) {
+	for _, c := range []struct {
+		text, id string
+		pause    time.Duration
+		messages int
+	}{
+		{"id: 7\nretry: 250\ndata:\n\n", "7", 250 * time.Millisecond, 0},
+		{"id: 7\ndata: {\"a\":1}\n\nid: 8\ndata: {\"a\":2}\n", "7", usualPause, 1}, // the second has not ended
+		{"\xef\xbb\xbfid:7\r\n\r\nid\r\n\r\n", "", usualPause, 0},
+		{"id: a\x00b\n\n: comment\n\n", "", usualPause, 0},
+		{"retry: soon\ndata: {\"a\":1}\n\n", "", usualPause, 1},
+	} {
+		got := readStream([]byte(c.text))
+		if got.lastID != c.id || got.pause != c.pause || len(got.messages) != c.messages {
+			t.Errorf("%q: got %+v", c.text, got)
+		}
+	}
 }

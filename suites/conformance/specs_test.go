@@ -81,6 +81,7 @@ var _ = Describe("invoke", func() {
 	It("invoke/missing-name", Label("area:invoke", "MUST", "wire:front", "sees:front"), clause("invoke/missing-name"))
 	It("invoke/missing-arguments", Label("area:invoke", "MUST", "wire:front", "sees:front"), clause("invoke/missing-arguments"))
 	It("invoke/invalid-arguments-400", Label("area:invoke", "MUST", "wire:both", "sees:site"), clause("invoke/invalid-arguments-400"))
+	It("invoke/integral-number", Label("area:invoke", "MUST", "wire:both", "sees:site"), clause("invoke/integral-number"))
 	It("invoke/undeclared-argument", Label("area:invoke", "MUST", "wire:both", "sees:site"), clause("invoke/undeclared-argument"))
 	It("invoke/invalid-arguments-named", Label("area:invoke", "SHOULD", "wire:both", "sees:site"), clause("invoke/invalid-arguments-named"))
 	It("invoke/unknown-404", Label("area:invoke", "MUST", "wire:front", "sees:front"), clause("invoke/unknown-404"))
@@ -181,6 +182,7 @@ var _ = Describe("mcp", func() {
 	It("mcp/undeclared-argument", Label("area:mcp", "MUST", "wire:both", "sees:site", "needs:mcp"), clause("mcp/undeclared-argument"))
 	It("mcp/trace-context", Label("area:mcp", "SHOULD", "wire:both", "sees:site", "needs:mcp-2026"), clause("mcp/trace-context"))
 	It("mcp/order-stable", Label("area:mcp", "SHOULD", "wire:front", "sees:front", "needs:mcp-2026"), clause("mcp/order-stable"))
+	It("mcp/stream-unbuffered", Label("area:mcp", "SHOULD", "wire:front", "sees:front", "needs:mcp-2026"), clause("mcp/stream-unbuffered"))
 	It("mcp/bad-version-header", Label("area:mcp", "MUST", "wire:front", "sees:front", "needs:mcp"), clause("mcp/bad-version-header"))
 	It("mcp/origin", Label("area:mcp", "MUST", "wire:front", "sees:front", "needs:mcp"), clause("mcp/origin"))
 	It("mcp/session", Label("area:mcp", "MUST", "wire:front", "sees:front", "needs:mcp"), clause("mcp/session"))
@@ -197,6 +199,7 @@ var _ = Describe("profile", func() {
 	It("profile/enum-fits-type", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/enum-fits-type"))
 	It("profile/name-with-prefix", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/name-with-prefix"))
 	It("profile/depth", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/depth"))
+	It("profile/names-apart", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/names-apart"))
 })
 
 var _ = Describe("auth", func() {

@@ -12,15 +12,17 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
-// BeJSON matches a response with a JSON content type and a body that reads strictly as one JSON object.
+// BeJSON matches a response with a JSON content type and a body that reads strictly as one JSON object. What came by MCP was
+// read as MCP has it, as JSON or in a stream of events.
 func BeJSON() types.GomegaMatcher {
 	return Conform("application/json with one JSON object", func(a *check.Response) string {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
-		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" {
+		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !a.IsView() {
 			return fmt.Sprintf("Content-Type %q", a.Header.Get("Content-Type"))
 		}
 		v, err := a.JSON()
@@ -63,11 +65,20 @@ func EqualResponse(other *check.Response) types.GomegaMatcher {
 		if err != nil {
 			return "a body that " + err.Error()
 		}
-		if d := exact.Diff(withoutCursor(want), withoutCursor(got)); d != "" {
+		if d := Difference(withoutCursor(want), withoutCursor(got)); d != "" {
 			return "another body " + d
 		}
 		return ""
 	})
+}
+
+// Difference says where two documents with tools, or two tools, differ in meaning: exactly, but for the order of what is a set
+// in their schemas; "" when nowhere.
+func Difference(want, got any) string {
+	if exact.Equal(want, got) {
+		return ""
+	}
+	return exact.Diff(want, jsonschema.Aligned(want, got))
 }
 
 // withoutCursor returns a page of tools with its cursor, if it has one, replaced by a fixed text; other documents as they are.

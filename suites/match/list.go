@@ -8,7 +8,6 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
@@ -71,7 +70,7 @@ func SameBody(a, b *check.Response) bool {
 	if errX != nil || errY != nil {
 		return string(a.Body) == string(b.Body)
 	}
-	return exact.Equal(x, y)
+	return Difference(x, y) == ""
 }
 
 // ContainsText reports whether a text stands in a response's headers or body, as it is or as JSON escapes it.

@@ -91,6 +91,8 @@ func (s *sending) exemptIfSiteFailed() {
 	}
 	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout {
 		s.ExemptIfLate()
+		why, _ := s.Exemption()
+		s.run.timeouts.noteExcuse(s.kind, why)
 	}
 	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
 		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))
@@ -117,6 +119,10 @@ func Rounded(d time.Duration) string {
 type lateness struct {
 	mu    sync.Mutex
 	turns []lateTurn
+
+	sharing sync.Mutex
+	part    float64 // of a processor, as it was measured last
+	shared  time.Time
 }
 
 type lateTurn struct {
@@ -174,15 +180,37 @@ func (l *lateness) turnsSince(start time.Time) []lateTurn {
 	return slices.Clone(l.turns[i:])
 }
 
-// ExemptIfLate exempts the check, which found something to be late, where the machine was overloaded while it ran.
+// ExemptIfLate exempts the check, which found something to be late, where the machine was overloaded while it ran: this process
+// got its turn late, or gets so little of a processor that a bridge in its place takes several times as long. A system may wake
+// a process in time that then hardly computes.
 func (s *Scope) ExemptIfLate() {
 	if by := s.run.lateness.since(s.began); by > 0 {
 		s.exemptOverload(fmt.Sprintf("this process got its turn %s late", Rounded(by)))
+		return
+	}
+	if share := s.run.lateness.share(); share < littleShare {
+		s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
 	}
 }
 
-// fullShare is the share of a processor below which a bridge may compute too long.
-const fullShare = 0.7
+// Shares of a processor.
+const (
+	fullShare   = 0.7 // below, a bridge may compute too long
+	littleShare = 0.3 // below, a bridge may take too long for anything
+)
+
+// shareLasts is how long a measured share counts, for it costs some of the processor itself.
+const shareLasts = 3 * time.Second
+
+// share is the part of a processor that this process gets.
+func (l *lateness) share() float64 {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	if time.Since(l.shared) > shareLasts {
+		l.part, l.shared = processor.Granted(50), time.Now()
+	}
+	return l.part
+}
 
 // ExemptIfCrowded exempts the check, in which the bridge had not the time for what it computes, where others compute, too.
 func (s *Scope) ExemptIfCrowded() {

@@ -55,6 +55,9 @@ func (c Client) Send(ctx context.Context, r client.Request) (*client.Response, e
 func (s *sending) givenUp() bool {
 	if last := s.run.timeouts.exhausted(s.kind); last != nil {
 		a := *last
+		if why := s.run.timeouts.excuse(s.kind); why != "" {
+			s.Exempt(why)
+		}
 		a.Err = fmt.Errorf("%w, as %d in a row before it: no more of this kind are sent", client.ErrTimeout, maxInARow)
 		s.response, s.since = &a, s.run.Observed.Last()
 		s.unsent.Add(1)

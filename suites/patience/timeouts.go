@@ -29,6 +29,7 @@ type timeouts struct {
 	mu        sync.Mutex
 	inARow    map[string]int              // time-outs in a row, by kind
 	last      map[string]*client.Response // that timed out, by kind
+	excuses   map[string]string           // why the last time-out of a kind is not the bridge's fault, by kind
 	total     int                         // time-outs
 	wasted    time.Duration               // waited without a response; requests at the same time count once
 	until     time.Time                   // end of the last wait that is counted
@@ -97,6 +98,22 @@ func (p *timeouts) exhausted(kind string) *client.Response {
 		return nil
 	}
 	return p.last[kind]
+}
+
+// excuse is why the last time-out of a kind is not the bridge's fault; "": it may be.
+func (p *timeouts) excuse(kind string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.excuses[kind]
+}
+
+func (p *timeouts) noteExcuse(kind, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.excuses == nil {
+		p.excuses = map[string]string{}
+	}
+	p.excuses[kind] = why
 }
 
 // limit is the time that the next request of a kind has.

@@ -41,14 +41,23 @@ func WithoutMethod(t *check.T) string {
 // AwaitSchema waits until list shows the arriving method with the schema, to the agent and to others.
 func AwaitSchema(ctx context.Context, t *check.T, schema string, others ...check.Identity) {
 	for _, who := range append([]check.Identity{check.Agent}, others...) {
-		t.AwaitShown(ctx, "a method that came or changed", func() bool { return Shows(ctx, t, who, schema) })
+		t.AwaitShown(ctx, "a method that came or changed", func() bool { return Shows(ctx, t, who, schema) },
+			func() string { return shownFault(ctx, t, who, schema) })
 	}
 }
 
 // Shows reports whether list shows a caller the arriving method with the schema.
 func Shows(ctx context.Context, t *check.T, who check.Identity, schema string) bool {
+	return shownFault(ctx, t, who, schema) == ""
+}
+
+// shownFault says what list shows a caller in place of the arriving method with the schema; "" when it shows that.
+func shownFault(ctx context.Context, t *check.T, who check.Identity, schema string) string {
 	tool, ok := t.As(who).ListAll(ctx).Find(t.ToolName(Arrival))
-	return ok && SchemaFault(tool, schema) == ""
+	if !ok {
+		return "a list without " + t.ToolName(Arrival)
+	}
+	return SchemaFault(tool, schema)
 }
 
 // SchemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
@@ -58,5 +67,5 @@ func SchemaFault(tool check.Tool, schema string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return exact.Diff(want.(map[string]any)["enum"], property["enum"])
+	return jsonschema.Difference(map[string]any{"enum": want.(map[string]any)["enum"]}, map[string]any{"enum": property["enum"]}, "")
 }

@@ -120,7 +120,7 @@ func Present(ctx context.Context, t *check.T, methods []fixtures.Method) check.C
 	site := t.Drupal.Site().ClonePeople()
 	site.Methods = methods
 	t.Drupal.Mock.SetSite(site)
-	t.AwaitShown(ctx, "that methods went", func() bool { return !ShowsAny(caller.List(ctx), old) })
+	t.AwaitShown(ctx, "that methods went", func() bool { return !ShowsAny(caller.List(ctx), old) }, nil)
 	return caller
 }
 

@@ -30,7 +30,7 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 	var kinds []string
 	for _, c := range clauses.Capabilities {
 		kind, ok := strings.CutPrefix(c.Name, "auth-")
-		if !ok || kind == "passthrough" { // which says where the credentials go
+		if !ok || kind == "passthrough" || kind == "service" { // which say where the credentials go, and whose they are
 			continue
 		}
 		kinds = append(kinds, kind)

@@ -235,6 +235,16 @@ func accessMutants() []Mutant {
 // accessVariants refuse in the ways that the contract lets a bridge choose from.
 func accessVariants() []Mutant {
 	return []Mutant{
+		{Name: "one-account-for-all", MCP: true, Claims: "auth-service,-tools", Why: "a gateway before a bridge on stdio acts as one account of the site whoever calls",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) {
+					r.Header.Del("Cookie")
+					r.SetBasicAuth("service", "service-pass")
+				}
+				return false
+			})},
+		{Name: "broad-with-permission-ttl", Profile: testbed.Broad, Claims: "permission-ttl", Why: "what a caller may run can be cached where every caller sees all tools"},
+		{Name: "broad-unclaimed", Profile: testbed.Broad, Claims: "-visibility-broad,permission-ttl", Why: "a bridge need not claim how it shows tools: it may show all to every caller"},
 		{Name: "limits-wrong-passwords", Why: "a bridge may refuse new callers for an hour after 50 wrong passwords, so that the site does not lock its accounts", Options: func(o *bridge.Options) {
 			o.AddressFailures, o.TotalFailures = 50, 50
 		}},

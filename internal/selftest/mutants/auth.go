@@ -85,6 +85,16 @@ func authMutants() []Mutant {
 			Middleware: onResponse(toRootMetadata, func(x *exchange) { x.page(http.StatusOK, "Welcome") })},
 		{Name: "auth-challenge-missing", Breaks: Clauses("auth/challenge", "auth/insufficient-scope"), MayFail: Clauses("auth/invalid-token"), Origin: Peer,
 			Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
+		{Name: "auth-challenge-to-post-alone", Breaks: Clauses("auth/challenge"), Origin: Peer, Why: "the challenge is added where messages are read",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+				if !toMCP(r) || r.Method == http.MethodPost || tokens.Bearer(r) != "" {
+					return false
+				}
+				x := record(next, r, nil)
+				x.Header.Del("WWW-Authenticate")
+				x.writeTo(w)
+				return true
+			})},
 		{Name: "auth-challenge-basic", Breaks: Clauses("auth/challenge"), MayFail: Clauses("auth/invalid-token"), Origin: Imagined, Why: "the site's challenge is passed on",
 			Middleware: onChallenge(func(*exchange, string) string { return `Basic realm="Drupal"` })},
 		{Name: "auth-403-without-a-token", Breaks: Clauses("auth/challenge", "auth/every-request", "auth/query-token"), Origin: Peer,

@@ -92,6 +92,15 @@ func httpMutants() []Mutant {
 func httpVariants() []Mutant {
 	return []Mutant{
 		{Name: "reference", Why: "the reference bridge itself", MCP: true},
+		{Name: "early-hints", Why: "RFC 8297: 103 may come before any response; clients that do not know it skip it",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if r.ProtoAtLeast(1, 1) {
+					w.Header().Set("Link", "</style.css>; rel=preload; as=style")
+					w.WriteHeader(http.StatusEarlyHints)
+					w.Header().Del("Link")
+				}
+				return false
+			})},
 		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencode(encodeReversed)},
 		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencode(encodeIndented)},
 		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencode(encodeEscaped)},

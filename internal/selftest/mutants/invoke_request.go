@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"regexp"
 	"slices"
@@ -28,6 +29,23 @@ func invokeRequestMutants() []Mutant {
 			Middleware: onCallBody(func(x *exchange, call map[string]any) {
 				if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && x.Status == http.StatusOK && strings.HasPrefix(x.invoked(), "media.") {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "array_keys(): Argument #1 must be of type array, null given")
+				}
+			})},
+		{Name: "mcp-alone-arguments-demanded", MCP: true, Breaks: Clauses("invoke/empty-arguments"), Origin: Peer, Claims: "-tools", Middleware: demandArguments()},
+		{Name: "integers-cut-at-the-point", Breaks: Clauses("invoke/integral-number"), Origin: Peer, Why: "the text of a number is read up to the first character that is no digit",
+			Middleware: onBody(onNumbers(func(n string) string {
+				if wholeNumber(n) == n { // it has a fraction, or is spelled as an integer
+					return n
+				}
+				whole, _, _ := strings.Cut(n, "e")
+				whole, _, _ = strings.Cut(whole, ".")
+				return whole
+			})),
+			Remedy: onBody(onNumbers(wholeNumber))},
+		{Name: "integral-numbers-500", Breaks: Clauses("invoke/integral-number"), Origin: Peer, Why: "the number does not fit the type that was generated for an integer",
+			Middleware: onInvoke(func(x *exchange) {
+				if floatForThree.Match(x.Sent) {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "Failed to parse literal as an int value")
 				}
 			})},
 		{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onMalformed(func(x *exchange) {
@@ -247,6 +265,29 @@ func utf16Length(s string) int {
 		}
 	}
 	return n
+}
+
+// floatForThree matches a body with 3 in the spelling of a number with a fraction.
+var floatForThree = regexp.MustCompile(`:(3\.0|30e-1|0\.3e1)[,}]`)
+
+// onNumbers changes the text of each number in the arguments.
+func onNumbers(change func(text string) string) func([]byte) []byte {
+	return onCallObject(func(call map[string]any) {
+		call["arguments"] = mapValues(call["arguments"], func(v any) any {
+			if n, ok := v.(json.Number); ok {
+				return json.Number(change(n.String()))
+			}
+			return v
+		})
+	})
+}
+
+// wholeNumber spells a number without a fraction as an integer.
+func wholeNumber(text string) string {
+	if r, ok := new(big.Rat).SetString(text); ok && r.IsInt() {
+		return r.Num().String()
+	}
+	return text
 }
 
 // refuseArguments refuses invokes by their arguments before the bridge receives them.

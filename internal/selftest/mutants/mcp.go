@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // mcpMutants break the MCP endpoint: life cycle, messages, tools, results.
@@ -15,6 +16,12 @@ func mcpMutants() []Mutant {
 	return []Mutant{
 		{Name: "mcp-declares-nothing", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{} })},
+		{Name: "mcp-agrees-to-the-newest-alone", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "initialize responds with a constant, and the header with an older revision is accepted still",
+			Middleware: onRPCResult("initialize", func(r map[string]any) { r["protocolVersion"] = "2025-11-25" })},
+		{Name: "mcp-arguments-demanded", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Middleware: demandArguments()},
+		{Name: "mcp-stream-buffered", MCP: true, Breaks: Clauses("mcp/stream-unbuffered"), Origin: Peer,
+			Middleware: onStreamHeader(func(h http.Header) { h.Del("X-Accel-Buffering") }),
+			Remedy:     onStreamHeader(func(h http.Header) { h.Set("X-Accel-Buffering", "no") })},
 		{Name: "mcp-agrees-to-any-version", MCP: true, Breaks: Clauses("mcp/initialize"), MayFail: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: onRPC("initialize", func(m *rpc) { m.Result()["protocolVersion"] = m.Params["protocolVersion"] })},
 		{Name: "mcp-prompts-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
@@ -335,25 +342,22 @@ func mcpVariants() []Mutant {
 					m.Response["id"] = nil
 				}
 			})},
-		{Name: "mcp-one-revision", MCP: true, Why: "one revision with sessions is enough", Claims: "-mcp-2026",
-			Middleware: onRPC("initialize", func(m *rpc) {
-				if m.Params["protocolVersion"] == "2025-06-18" {
-					m.Status = http.StatusOK
-					m.Response = m.Resend(func(message map[string]any) { message["params"].(map[string]any)["protocolVersion"] = "2025-11-25" })
-				}
-			})},
+		{Name: "mcp-one-revision", MCP: true, Why: "one revision with sessions is enough", Claims: "-mcp-2026", Middleware: onlyRevision("2025-11-25")},
+		{Name: "mcp-older-revision", MCP: true, Why: "one revision with sessions is enough, and it need not be the newest", Claims: "-mcp-2026", Middleware: onlyRevision("2025-06-18")},
+		{Name: "mcp-older-revision-alone", MCP: true, Why: "as mcp-older-revision, for a bridge with MCP alone", Claims: "-mcp-2026,-tools", Middleware: onlyRevision("2025-06-18")},
+		{Name: "mcp-alone-as-streams", MCP: true, Why: "any response to a request may be a stream of events, as the TypeScript SDK sends it", Claims: "-tools",
+			Middleware: asStream(func(message string) string { return "event: message\ndata: " + message + "\n\n" })},
+		{Name: "mcp-asks-first", MCP: true, Why: "a server may send requests of its own in the stream, such as a ping, and wait for the response", Claims: "-tools,-mcp-2026", Middleware: asksFirst()},
+		{Name: "mcp-resumed", MCP: true, Why: "a server may close the connection after the first event, which has an id; the client goes on with GET and Last-Event-ID", Claims: "-tools,-mcp-2026",
+			Middleware: resumedStreams()},
 		{Name: "mcp-says-more-first", MCP: true, Why: "a stream may carry a priming event, comments and notifications before the response; lines may end in CR LF, and data may have several lines",
-			Middleware: onResponse(toMCP, func(x *exchange) {
-				if x.Status != http.StatusOK || !strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") || x.Object() == nil {
-					return
-				}
+			Middleware: asStream(func(message string) string {
 				said := "retry: 3000\r\nid: 0\r\ndata:\r\n\r\n: still here\r\n\r\n" +
 					"event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\r\ndata: \"params\":{\"level\":\"info\",\"data\":\"one moment\"}}\r\n\r\nevent: message\r\nid: 1\r\n"
-				for line := range strings.Lines(string(encodeIndented(x.Object()))) {
+				for line := range strings.Lines(string(encodeIndented(decode([]byte(message))))) {
 					said += "data: " + strings.TrimSuffix(line, "\n") + "\r\n"
 				}
-				x.Body = []byte(said + "\r\n")
-				x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
+				return said + "\r\n"
 			})},
 		{Name: "mcp-tells-twice", MCP: true, Why: "a change may be notified more than once",
 			Middleware: onStream(func(event []byte) []byte {
@@ -434,6 +438,114 @@ func withoutSessions() middleware {
 			x.writeTo(w)
 		})
 	}
+}
+
+// demandArguments refuses a call without the member arguments.
+func demandArguments() middleware {
+	return onRPC("tools/call", func(m *rpc) {
+		if _, there := m.Params["arguments"]; !there {
+			m.Fail(-32602, "arguments is required")
+		}
+	})
+}
+
+// onlyRevision serves one of the revisions with sessions.
+func onlyRevision(revision string) middleware {
+	return chain(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		version := r.Header.Get("Mcp-Protocol-Version")
+		if !toMCP(r) || version == "" || version == revision {
+			return false
+		}
+		http.Error(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unsupported protocol version"},"id":null}`, http.StatusBadRequest)
+		return true
+	}), onRPC("initialize", func(m *rpc) {
+		if m.Params["protocolVersion"] != revision {
+			m.Status = http.StatusOK
+			m.Response = m.Resend(func(message map[string]any) { message["params"].(map[string]any)["protocolVersion"] = revision })
+		}
+	}))
+}
+
+// asStream sends every response to a request of MCP as a stream of events, which write makes of the message.
+func asStream(write func(message string) string) middleware {
+	return onResponse(toMCP, func(x *exchange) {
+		if x.Status != http.StatusOK || !strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") || x.Object() == nil {
+			return
+		}
+		x.Body = []byte(write(string(encode(x.Object()))))
+		x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
+		x.Header.Set("X-Accel-Buffering", "no")
+	})
+}
+
+// asksFirst sends a ping before the response to tools/list, and waits until the client responds to it.
+func asksFirst() middleware {
+	answered := newMemory[chan struct{}]() // by the id of the ping
+	var last atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			body := readBody(r)
+			message := decode(body)
+			id, _ := message["id"].(string)
+			if waiting, ok := answered.get(id); ok && message["result"] != nil {
+				waiting <- struct{}{}
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			if x := record(next, r, body); message["method"] != "tools/list" || x.Status != http.StatusOK || x.Object() == nil {
+				x.writeTo(w)
+			} else {
+				waiting := make(chan struct{}, 1)
+				id := fmt.Sprintf("ping %d", last.Add(1))
+				answered.put(id, waiting)
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"method\":\"ping\"}\n\n", id)
+				http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
+				select {
+				case <-waiting:
+					io.WriteString(w, "data: "+string(encode(x.Object()))+"\n\n") //nolint:errcheck // likewise
+				case <-r.Context().Done():
+				}
+			}
+		})
+	}
+}
+
+// resumedStreams sends the first event of a stream and closes the connection; what is left of the stream is for who resumes it.
+func resumedStreams() middleware {
+	left := newMemory[[]byte]()
+	return func(next http.Handler) http.Handler {
+		return firstEventAlone(left, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if last := r.Header.Get("Last-Event-ID"); toMCP(r) && r.Method == http.MethodGet && last != "" {
+				message, ok := left.get(last)
+				if !ok {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "id: %s-end\ndata: %s\n\n", last, message)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+}
+
+func firstEventAlone(left *memory[[]byte], next http.Handler) http.Handler {
+	var last atomic.Int64
+	return onResponse(toMCP, func(x *exchange) {
+		if x.Status != http.StatusOK || x.Request.Method != http.MethodPost || x.Object() == nil {
+			return
+		}
+		id := fmt.Sprintf("event-%d", last.Add(1))
+		left.put(id, encode(x.Object()))
+		x.Body = []byte("retry: 1\nid: " + id + "\ndata:\n\n")
+		x.Header.Set("Content-Type", "text/event-stream")
+	})(next)
 }
 
 // refuseDelete ends no session.

@@ -437,6 +437,34 @@ func onStream(change func(event []byte) []byte) middleware {
 	}
 }
 
+// onStreamHeader changes the header of a stream of events.
+func onStreamHeader(change func(h http.Header)) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if toMCP(r) && isStream(r) {
+				w = &headerWriter{w, change}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// headerWriter changes the header of a stream before it is sent.
+type headerWriter struct {
+	http.ResponseWriter
+	change func(http.Header)
+}
+
+func (w *headerWriter) WriteHeader(status int) {
+	if w.Header().Get("Content-Type") == "text/event-stream" {
+		w.change(w.Header())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap allows the bridge to flush.
+func (w *headerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // replaceInEvent returns a change of events that replaces a text by another one.
 func replaceInEvent(old, now string) func(event []byte) []byte {
 	return func(event []byte) []byte { return bytes.ReplaceAll(event, []byte(old), []byte(now)) }

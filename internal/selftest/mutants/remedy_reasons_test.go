@@ -81,6 +81,7 @@ var NotMechanical = map[string]string{
 	"mcp/session":                            cached,
 	"mcp/stdio":                              "a wrapper of HTTP does not see stdout",
 	"profile/depth":                          "the fix changes the parameters of the method on the site",
+	"profile/names-apart":                    "which method a name stands for is known to the bridge alone",
 	"profile/name-with-prefix":               "under naming-underscore, which its mutant claims, the fix is a shorter id on the site",
 	"auth/right-token":                       refused,
 	"auth/own-account":                       cached,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
@@ -85,6 +86,7 @@ func schemaMutants() []Mutant {
 // schemaVariants write equivalent schemas.
 func schemaVariants() []Mutant {
 	return []Mutant{
+		{Name: "sets-in-another-order", Why: "enum, required and a list of types are sets: a program may write them in another order each time", MCP: true, Middleware: shuffleSets()},
 		{Name: "draft-7-declared", Why: "the dialect may be declared", Middleware: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
 		{Name: "parameters-by-reference", Why: "a local reference is equal to its target", Middleware: onProperties(moveToDefinitions)},
 	}
@@ -233,3 +235,24 @@ func replaceWith(members map[string]any) func(map[string]any) {
 
 // circular is the schema of a tool whose parameter refers to itself.
 var circular = map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"$ref": "#/properties/a"}}}
+
+// shuffleSets writes the sets of every other response in another order.
+func shuffleSets() middleware {
+	var responses atomic.Int64
+	shuffle := func(t tool) {
+		if responses.Load()%2 == 0 {
+			return
+		}
+		for _, name := range []string{"inputSchema", "outputSchema"} {
+			walkObjects(t[name], func(s map[string]any) {
+				for _, keyword := range []string{"enum", "required", "type"} {
+					if set, ok := s[keyword].([]any); ok {
+						slices.Reverse(set)
+					}
+				}
+			})
+		}
+	}
+	count := onResponse(allRequests, func(*exchange) { responses.Add(1) })
+	return chain(count, chain(onTool(shuffle), onMCPTool(shuffle)))
+}

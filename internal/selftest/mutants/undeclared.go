@@ -120,6 +120,17 @@ func profileMutants() []Mutant {
 			Middleware: onInput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"filter": nested(10)}
 			})},
+		{Name: "names-apart-by-case-alone", Breaks: Clauses("profile/names-apart"), Origin: Peer, Claims: "naming-underscore", Options: useUnderscores,
+			Why: "what keeps the names of methods apart whose underscored ids are the same is a letter's case",
+			Middleware: renameTools(func(name string) string {
+				switch name {
+				case "id_a_b_c_51d9e1ef":
+					return "id_a_b_c_x"
+				case "id_a_b_c_e806462a":
+					return "id_a_b_c_X"
+				}
+				return name
+			})},
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -24,22 +23,22 @@ import (
 
 // Checks of the area access.
 var Checks = []check.Check{
-	{ID: "access/list-403", Sees: check.Front, Run: list403},
-	{ID: "access/describe-403", Sees: check.Front, Run: describe403},
-	{ID: "access/anonymous", ByMock: true, Sees: check.Front, Run: anonymous},
-	{ID: "access/filtered-by-method", Sees: check.Discovery, ByMCP: true, Run: filteredByMethod},
-	{ID: "access/discovery-broad", Sees: check.Site, Run: discoveryBroad},
-	{ID: "access/discovery-not-execution", Sees: check.Site, ByMCP: true, Run: discoveryNotExecution, WithoutSite: allowedNotExecuted},
-	{ID: "access/route-permission", Sees: check.Site, ByMCP: true, Run: routePermission, WithoutSite: allowedOfNobody},
-	{ID: "access/permission-revoked", Sees: check.Site, ByMCP: true, Run: permissionRevoked},
-	{ID: "access/anonymous-granted", Sees: check.Site, Run: anonymousGranted, WithoutSite: grantedToAnonymous},
-	{ID: "access/no-oracle", Sees: check.Site, Run: noOracle},
+	{ID: "access/list-403", TellsApart: true, Sees: check.Front, Run: list403},
+	{ID: "access/describe-403", TellsApart: true, Sees: check.Front, Run: describe403},
+	{ID: "access/anonymous", TellsApart: true, ByMock: true, Sees: check.Front, Run: anonymous},
+	{ID: "access/filtered-by-method", TellsApart: true, Sees: check.Discovery, ByMCP: true, Run: filteredByMethod},
+	{ID: "access/discovery-broad", TellsApart: true, Sees: check.Site, Run: discoveryBroad},
+	{ID: "access/discovery-not-execution", TellsApart: true, Sees: check.Site, ByMCP: true, Run: discoveryNotExecution, WithoutSite: allowedNotExecuted},
+	{ID: "access/route-permission", TellsApart: true, Sees: check.Site, ByMCP: true, Run: routePermission, WithoutSite: allowedOfNobody},
+	{ID: "access/permission-revoked", TellsApart: true, Sees: check.Site, ByMCP: true, Run: permissionRevoked},
+	{ID: "access/anonymous-granted", TellsApart: true, Sees: check.Site, Run: anonymousGranted, WithoutSite: grantedToAnonymous},
+	{ID: "access/no-oracle", TellsApart: true, Sees: check.Site, Run: noOracle},
 	{ID: "access/csrf", ByMock: true, Sees: check.Front, Run: csrf},
-	{ID: "access/bad-credentials", ByMock: true, Sees: check.Front, Guesses: true, Run: badCredentials},
-	{ID: "access/no-cross-talk", Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
-	{ID: "access/credentials-forwarded", Sees: check.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
+	{ID: "access/bad-credentials", TellsApart: true, ByMock: true, Sees: check.Front, Guesses: true, Run: badCredentials},
+	{ID: "access/no-cross-talk", TellsApart: true, Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
+	{ID: "access/credentials-forwarded", TellsApart: true, Sees: check.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
 	{ID: "access/credentials-kept-secret", Sees: check.Site, Guesses: true, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
-	{ID: "access/per-credential", Sees: check.Site, ByMCP: true, Run: perCredential},
+	{ID: "access/per-credential", TellsApart: true, Sees: check.Site, ByMCP: true, Run: perCredential},
 }
 
 func list403(ctx context.Context, t *check.T) {
@@ -431,7 +430,7 @@ func sameButCursor(one, other *check.Response) bool {
 	x, y := maps.Clone(one.Object()), maps.Clone(other.Object())
 	delete(x, "nextCursor")
 	delete(y, "nextCursor")
-	return exact.Equal(x, y)
+	return match.Difference(x, y) == ""
 }
 
 // equalUnknown matches a response that is the same as those for unknown names in status, code, headers and form. send

@@ -53,7 +53,7 @@ func showSameTools(alone *check.Response) OmegaMatcher {
 		if r.Status != http.StatusOK {
 			return r.Outcome()
 		}
-		if d := exact.Diff(sorted(alone), sorted(r)); d != "" {
+		if d := match.Difference(sorted(alone), sorted(r)); d != "" {
 			return "other tools " + d
 		}
 		return ""

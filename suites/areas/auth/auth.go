@@ -259,13 +259,7 @@ func everyRequest(ctx context.Context, t *check.T) {
 	}
 	if d.right.ID != "" {
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			requests = append(requests, request{method, func() *check.Response {
-				h := without.Headers("", nil)
-				if method == http.MethodGet {
-					h.Set("Accept", "text/event-stream")
-				}
-				return without.Client.Send(ctx, check.Request{Method: method, Path: check.MCPPath, Header: h, Until: func([]byte) bool { return true }})
-			}})
+			requests = append(requests, request{method, func() *check.Response { return without.Client.Send(ctx, d.manage(method)) }})
 		}
 	}
 	for _, r := range requests {
@@ -277,6 +271,15 @@ func everyRequest(ctx context.Context, t *check.T) {
 		})
 	}
 	d.stillServes(ctx)
+}
+
+// manage is GET or DELETE in the session: the stream of notifications, or the end of the session.
+func (d *door) manage(method string) check.Request {
+	h := d.right.Headers("", nil)
+	if method == http.MethodGet {
+		h.Set("Accept", "text/event-stream")
+	}
+	return check.Request{Method: method, Path: check.MCPPath, Header: h, Until: func([]byte) bool { return true }}
 }
 
 // queryToken sends the right token in each place but the header.

@@ -143,6 +143,17 @@ func challenged(ctx context.Context, t *check.T) {
 			}), "with "+name)
 		})
 	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		d.Row(check.Anonymous, "", method+" without a token", func() {
+			r := d.as(check.Credentials{}).Client.Send(ctx, d.manage(method))
+			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "a Bearer challenge, as to POST", func(a *check.Response) string {
+				if a.Status == http.StatusUnauthorized && bearer(a) == nil { // auth/every-request tests the status
+					return shown(a)
+				}
+				return ""
+			}))
+		})
+	}
 	d.stillServes(ctx)
 }
 

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -25,7 +24,7 @@ var Checks = []check.Check{
 	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: check.Discovery, Run: hidden404},
-	{ID: "describe/inaccessible-404", Sees: check.Discovery, Run: inaccessible404},
+	{ID: "describe/inaccessible-404", TellsApart: true, Sees: check.Discovery, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: check.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: check.Front, Run: nameNotScalar},
 	{ID: "describe/after-error", ByMock: true, Sees: check.Front, Run: afterError},
@@ -259,7 +258,7 @@ func includeAll(listed check.Tool) OmegaMatcher {
 			if !ok {
 				return fmt.Sprintf("a tool without `%s`", name)
 			}
-			if d := exact.Diff(want, got); d != "" {
+			if d := match.Difference(map[string]any{name: want}, map[string]any{name: got}); d != "" {
 				return fmt.Sprintf("a different `%s` %s", name, d)
 			}
 		}

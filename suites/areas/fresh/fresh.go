@@ -32,20 +32,27 @@ var Checks = []check.Check{
 	{ID: "fresh/schema-change", Sees: check.Site, ByMCP: true, Run: schemaChange},
 	{ID: "fresh/removed-tool", Sees: check.Site, ByMCP: true, Run: removedTool},
 	{ID: "fresh/version", Sees: check.Site, Run: version},
-	{ID: "fresh/per-user-ttl", Sees: check.Site, ByMCP: true, Run: perUserTTL},
+	{ID: "fresh/per-user-ttl", TellsApart: true, Sees: check.Site, ByMCP: true, Run: perUserTTL},
 	{ID: "fresh/schema-mismatch", Sees: check.Site, ByMCP: true, Run: schemaMismatch},
 }
 
 func cacheHit(ctx context.Context, t *check.T) {
-	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-	for attempt := range 3 {
+	const attempts = 3
+	var filled time.Time // not later than the cache was
+	for attempt := range attempts {
 		t.ExpireCaches()
+		who := t.Drupal.NewUser(t.Permissions(check.Agent)...) // with a cache of its own, where callers have one
 		began := time.Now()
 		known := scenario.KnownTool(ctx, t)
+		t.Drupal.Mark()
 		first := t.As(who).List(ctx).MustSucceed("list/answers-json")
+		if len(discoveriesFor(t.Drupal, who)) > 0 {
+			filled = began
+		}
 		t.As(who).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 		t.As(who).Describe(ctx, scenario.NoSuchTool)
 		t.Drupal.Mark()
+		marked := time.Now()
 		for i := range 5 {
 			t.As(who).List(ctx)
 			t.As(who).Describe(ctx, known)
@@ -54,13 +61,14 @@ func cacheHit(ctx context.Context, t *check.T) {
 		if first.NextCursor() != "" {
 			t.As(who).List(ctx, first.NextCursor())
 		}
-		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
-			if attempt == 2 {
+		sent := len(discoveriesFor(t.Drupal, who))
+		if t.DiscoveryTTL > 0 && sent > 0 && time.Since(filled) > t.DiscoveryTTL*3/4 { // what was cached may have expired
+			if attempt == attempts-1 {
 				check.NotTestable("sixteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
 			}
+			filled = marked
 			continue
 		}
-		sent := len(discoveriesFor(t.Drupal, who))
 		t.Expect(sent).To(BeZero(), check.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", sent)))
 		return
 	}
@@ -250,6 +258,9 @@ func version(ctx context.Context, t *check.T) {
 }
 
 func perUserTTL(ctx context.Context, t *check.T) {
+	if t.ShowsAll() { // broad lists
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge shows all tools to every caller, whatever the permissions"}})
+	}
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	gained := scenario.DeniedTool(t, one, check.Agent)
 	sees := func(who check.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }

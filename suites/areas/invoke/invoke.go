@@ -33,11 +33,12 @@ var Checks = []check.Check{
 	{ID: "invoke/empty-arguments", Sees: check.Front, ByMCP: true, Run: emptyArguments},
 	{ID: "invoke/output-matches-schema", Sees: check.Site, Generated: true, Run: outputMatchesSchema},
 	{ID: "invoke/invalid-arguments-400", Sees: check.Site, ByMCP: true, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
+	{ID: "invoke/integral-number", Sees: check.Site, ByMCP: true, Run: integralNumber},
 	{ID: "invoke/undeclared-argument", Sees: check.Site, Run: undeclaredArgument},
 	{ID: "invoke/invalid-arguments-named", Sees: check.Site, Run: invalidArgumentsNamed},
 	{ID: "invoke/hidden-404", Sees: check.Site, Run: hidden404, WithoutSite: allowedHidden404},
-	{ID: "invoke/denied", Sees: check.Site, ByMCP: true, Run: denied, WithoutSite: allowedDenied},
-	{ID: "invoke/denied-clear", Sees: check.Site, Run: deniedClear},
+	{ID: "invoke/denied", TellsApart: true, Sees: check.Site, ByMCP: true, Run: denied, WithoutSite: allowedDenied},
+	{ID: "invoke/denied-clear", TellsApart: true, Sees: check.Site, Run: deniedClear},
 	{ID: "invoke/execution-error-500", Sees: check.Site, Run: executionError500, WithoutSite: allowedExecutionError},
 	{ID: "invoke/error-data-kept", Sees: check.Site, Run: errorDataKept, WithoutSite: allowedErrorDataKept},
 	{ID: "invoke/semantic-invalid-400", Sees: check.Site, Run: semanticInvalid400, WithoutSite: allowedSemanticInvalid},
@@ -274,6 +275,14 @@ func emptyArguments(ctx context.Context, t *check.T) {
 	responses := scenario.InvokeEach(ctx, t, check.Agent, tools)
 	for i, tool := range tools {
 		t.For(check.Agent, tool.Name, func() { t.Expect(responses.Response(i)).To(match.BeSuccess()) })
+	}
+	if !t.Alone() {
+		return // mcp/parity tests tools/call then
+	}
+	if s, opened := t.As(check.Agent).AnyMCP(ctx); opened {
+		t.Row(check.Agent, tools[0].Name, "without `arguments`, which is optional in MCP", func() {
+			t.Expect(s.Call(ctx, "tools/call", map[string]any{"name": tools[0].Name})).To(match.BeToolResult())
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ var Checks = []check.Check{
 	{ID: "list/cursor-malformed", Sees: check.Front, Run: cursorMalformed},
 	{ID: "list/cursor-malformed-400", Sees: check.Front, Run: cursorMalformed400},
 	{ID: "list/cursor-empty", Sees: check.Front, Run: cursorEmpty},
-	{ID: "list/cursor-other-caller", Sees: check.Site, ByMCP: true, Run: cursorOtherCaller, WithoutSite: cursorsLent},
+	{ID: "list/cursor-other-caller", TellsApart: true, Sees: check.Site, ByMCP: true, Run: cursorOtherCaller, WithoutSite: cursorsLent},
 	{ID: "list/page-size", Sees: check.Site, Run: pageSize, WithoutSite: pageSizeAsItIs},
 	{ID: "list/page-boundary-exact", Sees: check.Site, Run: pageBoundaryExact, WithoutSite: pageBoundaryAsItIs},
 	{ID: "list/empty-site", Sees: check.Site, ByMCP: true, Run: emptySite, WithoutSite: emptyForSomebody},

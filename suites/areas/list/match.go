@@ -179,7 +179,7 @@ func repeatedTools(tools []check.Tool) []string {
 	var twice []string
 	for _, t := range tools {
 		other, seen := first[t.Name()]
-		if seen && exact.Equal(map[string]any(other), map[string]any(t)) {
+		if seen && match.Difference(map[string]any(other), map[string]any(t)) == "" {
 			twice = append(twice, t.Name())
 		}
 		first[t.Name()] = t

@@ -74,7 +74,7 @@ func eachMethodAndDelicate(ctx context.Context, t *check.T, expected string, fau
 	t.AwaitShown(ctx, "methods for those who administer the site", func() bool {
 		list = caller.MustListAll(ctx)
 		return slices.ContainsFunc(added, func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
-	})
+	}, nil)
 	for i := range added {
 		name := t.ToolName(added[i].ID)
 		tool, listed := list.Find(name)

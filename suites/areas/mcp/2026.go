@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -112,19 +115,45 @@ func subscribed(ctx context.Context, t *check.T) {
 	t.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), check.Mismatch(acknowledged, "toolsListChanged, which was requested and is declared", exact.Short(messages[0])))
 }
 
+// streamUnbuffered looks at the streams that a client meets: of a list, where it comes as one, and of a subscription.
+func streamUnbuffered(ctx context.Context, t *check.T) {
+	s := MustMCP(ctx, t.As(check.Agent), check.MCP2026July)
+	streams := 0
+	unbuffered := func(what string, h http.Header) {
+		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != "text/event-stream" {
+			return
+		}
+		streams++
+		t.Row(check.Agent, "", what, func() {
+			got := h.Get("X-Accel-Buffering")
+			t.Expect(strings.EqualFold(got, "no")).To(BeTrue(), check.Mismatch("the event stream of "+what, "X-Accel-Buffering: no", fmt.Sprintf("%q", got)))
+		})
+	}
+	unbuffered("tools/list", s.ListTools(ctx, "").Header)
+	if t.Claims("mcp-list-changed") && declaresListChanged(s) {
+		if resp, err := openStream(ctx, s, toolChanges); err == nil {
+			resp.Body.Close()
+			unbuffered("subscriptions/listen", resp.Header)
+		}
+	}
+	if streams == 0 {
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge sends no event stream"}})
+	}
+}
+
 // namedByHeader tests that the header Mcp-Name of tools/call must agree with the body.
 func namedByHeader(ctx context.Context, t *check.T, s *check.Session) {
 	known := scenario.KnownTool(ctx, t)
 	params := map[string]any{"name": known, "arguments": map[string]any{}}
 	called := s.Call(ctx, "tools/call", params)
-	t.Expect(called).To(BeToolResult())
+	t.Expect(called).To(match.BeToolResult())
 	t.Expect(called).To(BeComplete(), "tools/call")
 	if failing := anyFailing(t); failing != "" {
 		t.Expect(s.CallTool(ctx, failing, check.Args{})).To(BeComplete(), "tools/call of a method that fails")
 	}
 	h := s.Headers("tools/call", params)
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
-	t.Row(check.Agent, "", "Mcp-Name in base64", func() { t.Expect(s.Send(ctx, s.Message(3, "tools/call", params), h)).To(BeToolResult()) })
+	t.Row(check.Agent, "", "Mcp-Name in base64", func() { t.Expect(s.Send(ctx, s.Message(3, "tools/call", params), h)).To(match.BeToolResult()) })
 	wrong := map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}
 	if loud := strings.ToUpper(known); loud != known {
 		wrong["Mcp-Name in another case"] = []string{loud}

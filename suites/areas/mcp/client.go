@@ -110,11 +110,3 @@ func BeToolError(words ...string) types.GomegaMatcher {
 		return a.RPCOutcome(), r.isError && len(r.text) > 0
 	}}
 }
-
-// BeToolResult matches a result of tools/call that is no error.
-func BeToolResult() types.GomegaMatcher {
-	return &match.ResponseMatcher{Expected: "a result that is no error", Test: func(a *check.Response) (string, bool) {
-		_, content := a.RPCResult()["content"].([]any)
-		return a.RPCOutcome(), content && !toolResultOf(a).isError
-	}}
-}

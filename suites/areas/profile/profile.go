@@ -23,11 +23,12 @@ var Checks = []check.Check{
 	{ID: "profile/enum-fits-type", Sees: check.Front, ByMCP: true, Run: enumFitsType},
 	{ID: "profile/name-with-prefix", Sees: check.Front, ByMCP: true, Run: nameWithPrefix},
 	{ID: "profile/depth", Sees: check.Front, ByMCP: true, Run: depth},
+	{ID: "profile/names-apart", Sees: check.Front, ByMCP: true, Run: namesApart},
 }
 
 func arrayItems(ctx context.Context, t *check.T) {
 	eachInput(ctx, t, "`items` in every array", func(s map[string]any) string {
-		if s["type"] != "array" || s["items"] != nil || s["prefixItems"] != nil {
+		if !slices.Contains(typesOf(s), any("array")) || s["items"] != nil || s["prefixItems"] != nil {
 			return ""
 		}
 		return "an array without `items`"
@@ -48,17 +49,23 @@ func noRootCombinator(ctx context.Context, t *check.T) {
 func enumFitsType(ctx context.Context, t *check.T) {
 	eachInput(ctx, t, "an enum with values of the type beside it", func(s map[string]any) string {
 		values, _ := s["enum"].([]any)
-		types, known := s["type"].([]any)
-		if name, one := s["type"].(string); one {
-			types, known = []any{name}, true
-		}
+		types := typesOf(s)
 		for _, v := range values {
-			if known && !slices.ContainsFunc(types, func(name any) bool { return isOf(v, name) }) {
+			if types != nil && !slices.ContainsFunc(types, func(name any) bool { return isOf(v, name) }) {
 				return fmt.Sprintf("the value %s of an enum of the type %s", exact.Short(v), exact.Short(s["type"]))
 			}
 		}
 		return ""
 	})
+}
+
+// typesOf are the types that a schema names; nil: none.
+func typesOf(s map[string]any) []any {
+	if name, one := s["type"].(string); one {
+		return []any{name}
+	}
+	types, _ := s["type"].([]any)
+	return types
 }
 
 // isOf reports whether a JSON value is of a type of JSON Schema. An unknown type has every value: schema/input-valid tests
@@ -121,6 +128,46 @@ func depth(ctx context.Context, t *check.T) {
 		}
 		return ""
 	})
+}
+
+// namesApart compares names as clients write them that allow only letters, digits, _ and - in a name, fold case and cut it. The
+// methods that the run itself has put behind the bridge differ in such characters alone: their names count where the bridge
+// chooses them.
+func namesApart(ctx context.Context, t *check.T) {
+	fixed := map[string]bool{}
+	if t.Drupal != nil && (t.Claims("naming-id") || t.Claims("naming-underscore")) {
+		for _, m := range t.Site.Methods() {
+			fixed[t.ToolName(m.ID)] = true
+		}
+	}
+	for _, list := range append([]check.Listing{scenario.AllTools(ctx, t, t.As(check.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
+		names := map[string]string{} // as they are, by how clients write them
+		t.EachTool(list, func(page *check.Response, tool check.Tool) {
+			plain := plainName(tool.Name())
+			other, taken := names[plain]
+			names[plain] = tool.Name()
+			t.Expect(page).To(match.HaveTool(tool, "a name that no other tool of the list has in letters, digits, _ and - alone", func(check.Tool) string {
+				if taken && other != tool.Name() && !(fixed[other] && fixed[tool.Name()]) { // list/names-unique tests equal names
+					return fmt.Sprintf("%s, as %s has", plain, other)
+				}
+				return ""
+			}))
+		})
+	}
+}
+
+// plainName is a name as such clients write it.
+func plainName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return plain[:min(len(plain), longest)]
 }
 
 // eachTool tests every tool that is listed to the agent or to other callers; fault is "" when nothing is wrong.

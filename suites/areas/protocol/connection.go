@@ -86,6 +86,9 @@ func (w *connection) roundTrip(req *http.Request, r *check.Response, limit time.
 		return err
 	}
 	resp, err := http.ReadResponse(w.from, req)
+	for err == nil && resp.StatusCode < 200 && resp.StatusCode != http.StatusSwitchingProtocols { // 103 Early Hints
+		resp, err = http.ReadResponse(w.from, req)
+	}
 	if err != nil {
 		return err
 	}

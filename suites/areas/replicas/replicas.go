@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -23,10 +22,10 @@ var Checks = []check.Check{
 	{ID: "replicas/lists-agree", Sees: check.Front, Run: listsAgree},
 	{ID: "replicas/versions-agree", Sees: check.Front, Run: versionsAgree},
 	{ID: "replicas/mcp-session", Sees: check.Front, Run: mcpSession},
-	{ID: "replicas/mcp-session-owner", Sees: check.Front, Run: mcpSessionOwner},
+	{ID: "replicas/mcp-session-owner", TellsApart: true, Sees: check.Front, Run: mcpSessionOwner},
 	{ID: "replicas/changes", Sees: check.Site, Run: changes},
 	{ID: "replicas/list-changed", Sees: check.Site, Run: listChanged},
-	{ID: "replicas/permission-revoked", Sees: check.Site, Run: permissionRevoked},
+	{ID: "replicas/permission-revoked", TellsApart: true, Sees: check.Site, Run: permissionRevoked},
 	{ID: "replicas/runs-once", Sees: check.Site, Run: runsOnce},
 	{ID: "replicas/restart", Sees: check.Site, Run: restart},
 	{ID: "replicas/shared-session-end", Sees: check.Front, Run: sessionEnd},
@@ -109,7 +108,7 @@ func listsAgree(ctx context.Context, t *check.T) {
 
 func differenceOf(expected, got []check.Tool) string {
 	for i := range min(len(expected), len(got)) {
-		if d := exact.Diff(map[string]any(expected[i]), map[string]any(got[i])); d != "" {
+		if d := match.Difference(map[string]any(expected[i]), map[string]any(got[i])); d != "" {
 			return fmt.Sprintf("%s: %s", expected[i].Name(), d)
 		}
 	}

@@ -3,6 +3,7 @@ package jsonschema_test
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -70,5 +71,32 @@ func TestDifferenceLooksWithinADocument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			says(t, jsonschema.Difference(parse(t, want), parse(t, c.document), "/properties/ids"), c.difference)
 		})
+	}
+}
+
+// Sets may come in any order, lists may not.
+func TestAligned(t *testing.T) {
+	parse := func(text string) any {
+		v, err := exact.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	const want = `{"tools":[{"name":"a","inputSchema":{"type":["string","null"],"enum":[1,"b"],"required":["x","y"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[1,2]}}}}]}`
+	for _, c := range []struct {
+		got  string
+		same bool
+	}{
+		{`{"tools":[{"name":"a","inputSchema":{"type":["null","string"],"enum":["b",1.0],"required":["y","x"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[2,1]}}}}]}`, true},
+		{`{"tools":[{"name":"a","inputSchema":{"type":["null","string"],"enum":["b",2],"required":["y","x"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[2,1]}}}}]}`, false},
+		{`{"tools":[{"name":"a","inputSchema":{"type":["string","null"],"enum":[1,"b"],"required":["x","y"],"default":{"enum":[2,1]},"properties":{"enum":{"enum":[1,2]}}}}]}`, false},
+	} {
+		if same := exact.Equal(parse(want), jsonschema.Aligned(parse(want), parse(c.got))); same != c.same {
+			t.Errorf("%s: the same is %t, want %t", c.got, same, c.same)
+		}
+	}
+	if exact.Equal(parse(`{"enum":[1,2]}`), jsonschema.Aligned(parse(`{"enum":[1,2]}`), parse(`{"enum":[2,1]}`))) {
+		t.Error("an enum outside of a schema is a set")
 	}
 }

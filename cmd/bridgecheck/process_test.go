@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A bridge is ready when it responds as one: a gateway that responds for it is waited for.
+func TestWhatRespondsAsABridge(t *testing.T) {
+	const list, mcp = false, true
+	for name, c := range map[string]struct {
+		mcp             bool
+		status          int
+		header, body    string
+		bridge, strange bool
+	}{
+		"tools":                     {list, 200, "application/json", `{"tools":[]}`, true, false},
+		"a refusal of the contract": {list, 503, "application/json", `{"error":{"code":"upstream_unavailable","message":"x"}}`, true, false},
+		"credentials are missing":   {list, 401, "text/html", `<p>no`, true, false},
+		"a gateway":                 {list, 502, "text/html", `<h1>502 Bad Gateway`, false, false},
+		"a gateway that has JSON":   {list, 503, "application/json", `{"error":{"message":"no upstream"}}`, false, false},
+		"no such route yet":         {list, 404, "text/html", `Cannot GET /mcp/tools/list`, false, true},
+		"a page":                    {list, 200, "text/html", `<h1>Welcome`, false, true},
+		"an initialize":             {mcp, 200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`, true, false},
+		"a stream":                  {mcp, 200, "text/event-stream", `data: x`, true, false},
+		"another revision":          {mcp, 404, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}`, true, false},
+		"a gateway before MCP":      {mcp, 504, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"x"}}`, false, false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.header)
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		ask := listTools
+		if c.mcp {
+			ask = initialize
+		}
+		got := look(t.Context(), server.Client(), server.URL, ask)
+		if got.bridge != c.bridge || got.strange != c.strange || got.seen == "" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		server.Close()
+		if got := look(t.Context(), server.Client(), server.URL, ask); got.bridge || got.strange || got.seen == "" {
+			t.Errorf("%s, with nothing there: got %+v", name, got)
+		}
+	}
+}
