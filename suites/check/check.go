@@ -45,6 +45,7 @@ type Check struct {
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
 	Guesses     bool                            // it sends wrong credentials of an account, which a bridge may answer by refusing all callers it does not know: it comes last
+	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 

@@ -92,10 +92,12 @@ func (t *T) poll(ctx context.Context, done func() bool) bool {
 		if t.Unsent() > unsent {
 			cancel()
 		}
+		t.LookBetweenChecks(ctx)
 		return false
 	})
 	if !seen {
 		t.ExemptIfLate()
+		t.mustHaveMeasured()
 	}
 	return seen
 }
@@ -109,6 +111,9 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 func (t *T) ChangeLimit() time.Duration {
 	if t.Advance != nil {
 		return 2 * time.Second
+	}
+	if m := t.measures; m != nil {
+		return m.longest(t.DiscoveryTTL) + 3*time.Second
 	}
 	return t.DiscoveryTTL + 3*time.Second
 }

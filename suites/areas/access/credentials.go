@@ -78,7 +78,7 @@ func badCredentials(ctx context.Context, t *check.T) {
 	}
 	t.For(revoked.Who, "", func() {
 		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous))
-		if t.DiscoveryTTL == 0 {
+		if t.TTL() == 0 {
 			return
 		}
 		var list *check.Response
