@@ -108,7 +108,11 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	env.Context, s.ctx = ctx, ctx
 	go env.WatchLateness(ctx)
 	if o.Site.Drupal != nil {
-		undo := env.StartMeasures(ctx)
+		undo, err := env.StartMeasures(ctx)
+		if err != nil {
+			s.Close()
+			return nil, &UnreachableError{URL: env.URL, Reason: err}
+		}
 		s.undo = append(s.undo, undo, areas.Prepare(o.Site.Drupal))
 	}
 	readSite(env, o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -54,6 +55,7 @@ type Config struct {
 	Cases    int // generated for one check at most
 	Sharers  int // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
+	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge
 }
 
 // Behind is the site behind the bridge as the run sees it.
@@ -101,7 +103,7 @@ type Environment struct {
 // Start completes an environment with what its requests share: each may take as long as timeout; limit, if there is one,
 // bounds how often they are sent. Before a site that nobody observes, the run waits while it is busy.
 func (e *Environment) Start(timeout time.Duration, limit *rate.Limiter) {
-	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
+	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, Spares: e.Spares(), WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
 		Observed: e.Upstream, Known: e.Drupal != nil, Secrets: e.Redact}}
 	for _, i := range e.Invocations {
 		e.Run.Allowed = append(e.Run.Allowed, i.Tool)

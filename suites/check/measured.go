@@ -41,18 +41,19 @@ type measures struct {
 func (c *Config) Measures() bool { return !c.Owned && c.Advance == nil }
 
 // StartMeasures changes the site of a run that measures, and notes who saw what before. Where the bridge lists nothing,
-// nothing is measured. The caller puts the site back by undo.
-func (e *Environment) StartMeasures(ctx context.Context) (undo func()) {
+// nothing is measured. The caller puts the site back by undo. The error says that the bridge refuses everybody that it does not
+// know, for so long that nothing can be tested.
+func (e *Environment) StartMeasures(ctx context.Context) (undo func(), err error) {
 	undo = func() {}
 	if !e.Measures() || e.Drupal == nil {
-		return undo
+		return undo, nil
 	}
 	t := NewT(e)
 	m := &measures{t: t, waiting: map[Identity]string{}, marker: fixtures.Method{
 		ID: "content.measured", Usage: "Came with the run" + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
 		MCP: &fixtures.Tool{Title: "Measured"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}}
 	if !t.Exposed(&m.marker) {
-		return undo
+		return undo, nil
 	}
 	e.Drupal.NumberAccountsFrom(int64(len(e.Contract.IDs())) * accountsPerCheck)
 	able := append(t.Permissions(Agent), fixtures.AdministerSite)
@@ -62,8 +63,12 @@ func (e *Environment) StartMeasures(ctx context.Context) (undo func()) {
 		m.waiting[t.Drupal.NewUser(fixtures.UseJSONRPC)] = "the permission to discover, granted to a caller who was refused"
 	}
 	for who := range InOrder(m.waiting) {
-		if t.As(who).List(ctx).Status == 0 {
-			return undo
+		list := t.As(who).WithoutWaiting().List(ctx)
+		if pause, _ := list.Busy(); list.Throttled() && pause > time.Minute {
+			return undo, fmt.Errorf("the bridge refuses callers that it does not know for %s (429), most likely after the wrong credentials of earlier runs from this address: test again then, or raise that limit of the bridge while it is tested", patience.Rounded(pause))
+		}
+		if list.Status == 0 {
+			return undo, nil
 		}
 	}
 	m.serve(func(methods []fixtures.Method) []fixtures.Method {
@@ -77,7 +82,7 @@ func (e *Environment) StartMeasures(ctx context.Context) (undo func()) {
 		m.serve(func(methods []fixtures.Method) []fixtures.Method {
 			return slices.DeleteFunc(slices.Clone(methods), func(other fixtures.Method) bool { return other.ID == m.marker.ID })
 		})
-	}
+	}, nil
 }
 
 // serve changes the methods of the site.
@@ -146,7 +151,7 @@ func (e *Environment) measurePageSize(ctx context.Context) {
 	}
 	row := reports.Measurement{Setting: "page_size", What: "tools on a full page", Given: fmt.Sprint(e.PageSize), Measured: fmt.Sprint(n)}
 	if n < e.PageSize-1 || n > e.PageSize+1 {
-		row.Warning = fmt.Sprintf("a full page of the bridge has %d tools, and --page-size is %d: the checks go by %d", n, e.PageSize, n)
+		row.Warning = fmt.Sprintf("a full page of the bridge has %d tools, not %d (--page-size): the checks go by %d", n, e.PageSize, n)
 		e.PageSize = n
 	}
 	row.Used = fmt.Sprint(e.PageSize)
@@ -363,6 +368,9 @@ func (e *Environment) Measured() []reports.Measurement {
 			row.Warning = fmt.Sprintf("--discovery-ttl is %s, and the bridge showed a change of the site after %s: %s", given, row.Measured, goBy(used))
 		}
 		rows = append(append(rows, row), m.rows...)
+	}
+	if sent := e.Wrong.Load(); e.Spares() && sent > 0 {
+		rows = append(rows, reports.Measurement{What: "requests with wrong credentials", Measured: fmt.Sprintf("%d of at most %d", min(sent, MostWrong), MostWrong)})
 	}
 	for _, row := range []*reports.Measurement{e.measuredPages, e.measuredUpstream} {
 		if row != nil {
