@@ -55,7 +55,7 @@ func (t *T) Several() bool { return t.several }
 // awaitTTL waits until every process has noticed what changed at a time; where the TTL is not known, it does not wait.
 func (t *T) awaitTTL(ctx context.Context, changed time.Time) {
 	select {
-	case <-time.After(time.Until(changed.Add(t.DiscoveryTTL))):
+	case <-time.After(time.Until(changed.Add(t.TTL()))):
 	case <-ctx.Done():
 	}
 }
