@@ -25,6 +25,7 @@ run: build ## build bridgecheck and test the reference bridge over the mock Drup
 build: ## bin/bridgecheck
 	@test -e bin/bridgecheck || echo "compiling bridgecheck: minutes the first time, then seconds"
 	go build -buildvcs=auto -o bin/bridgecheck ./cmd/bridgecheck
+	@echo "bin/bridgecheck is built; to call it as bridgecheck in this shell: export PATH=\"$(CURDIR)/bin:\$$PATH\""
 
 # Three sizes of tests, of which each is a part of the next. -short leaves out what takes long and what starts processes, but
 # for the command line, whose tests start it, and for test/attacks and test/replicas, which -short leaves out as a whole. The

@@ -87,6 +87,7 @@ func (d *Drupal) ListenControl(address, token string) (*http.Server, net.Addr, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("the control plane cannot listen on %s: %w", address, err)
 	}
+	d.controlURL.Store("http://" + listener.Addr().String())
 	server := &http.Server{Handler: d.ControlHandler(token), ReadHeaderTimeout: time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

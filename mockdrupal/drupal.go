@@ -63,19 +63,20 @@ type Options struct {
 type Drupal struct {
 	*recorder.Recorder
 
-	options   Options
-	core      Core
-	clock     *clock
-	addresses []address
-	routes    *route.Table
-	control   http.Handler // nil: not on this address
-	quirks    quirk.Set
-	counts    counters
-	flood     flood
-	session   sessions
-	cache     pageCache
-	oauth     oauth
-	log       *slog.Logger
+	options    Options
+	core       Core
+	clock      *clock
+	addresses  []address
+	routes     *route.Table
+	control    http.Handler // nil: not on this address
+	controlURL atomic.Value // string: of the control plane on an address of its own
+	quirks     quirk.Set
+	counts     counters
+	flood      flood
+	session    sessions
+	cache      pageCache
+	oauth      oauth
+	log        *slog.Logger
 
 	mu     sync.Mutex    // serialises changes of the site
 	parked patch.Parking // the methods that Patch disabled
@@ -167,6 +168,11 @@ func (d *Drupal) ActiveQuirks() []string { return d.quirks.Active() }
 
 // ServeHTTP responds to one request as the site does, or as an armed fault has it.
 func (d *Drupal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == control.AboutPath {
+		at, _ := d.controlURL.Load().(string)
+		respond(w, control.About{Mock: "bridgecheck", Control: at}, nil)
+		return
+	}
 	if d.control != nil && strings.HasPrefix(r.URL.Path, control.Prefix) {
 		d.control.ServeHTTP(w, r)
 		return

@@ -66,6 +66,7 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 		{reports.Ledger{}, members("properties", "ledger")},
 		{reports.Target{}, members("$defs", "target")},
 		{reports.Environment{}, members("properties", "environment")},
+		{reports.Measurement{}, members("properties", "measured", "items")},
 		{reports.Summary{}, members("properties", "summary")},
 		{reports.BaselineProblem{}, members("properties", "baseline_problems", "items")},
 		{reports.Result{}, members("$defs", "result")},

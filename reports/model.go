@@ -4,7 +4,9 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -53,6 +55,7 @@ type Report struct {
 	DurationMS   int64          `json:"duration_ms"` // of the whole run by the clock on the wall, with all that is no check
 	Capabilities []string       `json:"capabilities"`
 	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what repeating the run takes
+	Measured     []Measurement  `json:"measured,omitempty"` // of a bridge that the run has not started
 	Seed         int64          `json:"seed"`
 	Environment  *Environment   `json:"environment,omitempty"`
 	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
@@ -71,6 +74,25 @@ type Report struct {
 
 	// BaselineProblems are the entries of the baseline that no longer hold; each of them fails the run.
 	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
+}
+
+// Measurement is how a bridge behaves, as the run was told and as it saw it.
+type Measurement struct {
+	Setting  string `json:"setting,omitempty"`  // the key of what the run can be told; empty: nothing says it
+	What     string `json:"what"`               // that was measured
+	Given    string `json:"given,omitempty"`    // empty: the run was not told
+	Measured string `json:"measured,omitempty"` // empty: it was not measured
+	Used     string `json:"used,omitempty"`     // that the checks went by; empty: none
+	Warning  string `json:"warning,omitempty"`  // one sentence, where what was given is contradicted
+}
+
+// String is the measurement in one line.
+func (m Measurement) String() string {
+	text := m.What + ": " + m.Measured
+	if m.Setting != "" {
+		text += fmt.Sprintf(" (%s: given %s, used %s)", m.Setting, cmp.Or(m.Given, "nothing"), cmp.Or(m.Used, "nothing"))
+	}
+	return text
 }
 
 // Environment is where the run took place; nothing of it is secret.

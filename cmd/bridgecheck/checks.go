@@ -238,8 +238,10 @@ func explainClause(cmd *cobra.Command, id, reportDir string, asJSON bool) error 
 
 // console fits one to out: colours and width on a terminal, plain text elsewhere.
 func console(out io.Writer) *format.Console {
+	c := &format.Console{Out: out}
 	if file, ok := out.(*os.File); ok {
-		return format.NewConsole(file, os.Getenv)
+		c = format.NewConsole(file, os.Getenv)
 	}
-	return &format.Console{Out: out}
+	c.Program = program
+	return c
 }

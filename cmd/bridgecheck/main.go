@@ -6,10 +6,18 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"unicode"
 )
 
+// program is how the user called this one, for the commands that it prints.
+var program = "bridgecheck"
+
 func main() {
+	if typed := os.Args[0]; typed != "" && !strings.ContainsFunc(typed, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
+		program = typed
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,13 +151,13 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.target.URL == "" && p.exec == "" {
 		profiles = testbed.Profiles()
 	}
-	makers := &generate.Makers{}
+	makers, wrong := &generate.Makers{}, &atomic.Int32{}
 	for i, profile := range profiles {
 		l, err := legOf(cmd, v, profile)
 		if err != nil {
 			return nil, err
 		}
-		l.options.Pass.Makers = makers
+		l.options.Pass.Makers, l.options.Pass.Wrong = makers, wrong
 		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
 			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
 		}

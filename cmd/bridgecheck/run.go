@@ -110,7 +110,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	defer func() {
 		if err := undo(cmd.Context(), p.file, p.reportDir, p.file.Sessions()); err != nil {
-			cmd.PrintErrf("bridgecheck: %s: try again by bridgecheck run --cleanup\n", terminal.Escape(err.Error()))
+			cmd.PrintErrf("bridgecheck: %s: try again by %s run --cleanup\n", terminal.Escape(err.Error()), program)
 		}
 	}()
 	if f.List {
@@ -304,6 +304,11 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(missing))
 		if dir = ""; !f.JSON && !f.Quiet {
 			fmt.Fprintln(out, terminal.Escape(missing))
+		}
+	}
+	for _, m := range report.Measured {
+		if m.Warning != "" {
+			cmd.PrintErrf("bridgecheck: warning: %s\n", terminal.Escape(m.Warning))
 		}
 	}
 	if err := f.showOn(out, report, dir); err != nil {

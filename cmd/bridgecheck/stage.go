@@ -215,12 +215,24 @@ func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) 
 	}
 	server, err := drupal.Listen(addr)
 	if err != nil {
+		if about, is := control.Ask(context.Background(), addr); is {
+			return "", ofTheMock(addr, about)
+		}
 		return "", cannotListen("mock-listen", addr, err)
 	}
 	s.drupal = drupal
 	s.stops = append(s.stops, func() { server.Close() })
 	s.siteURL = reachable(server.URL)
 	return s.siteURL, nil
+}
+
+// ofTheMock is the error for an address of --mock-listen at which a mock listens that somebody has started.
+func ofTheMock(addr string, about control.About) error {
+	reads := "--drupal http://" + addr
+	if about.Control != "" {
+		reads += "; its control plane is " + about.Control
+	}
+	return usagef("a mock Drupal of bridgecheck listens at %s already: end it, as the run serves one of its own there, or leave --mock-listen out and test the bridge with that one behind it, which the run only reads then: %s", addr, reads)
 }
 
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.

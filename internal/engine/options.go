@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -103,6 +104,7 @@ type Pass struct {
 	Observe     func(check.Check, check.Outcome)     // receives what each check found; nil: nobody
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
 	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
+	Wrong       *atomic.Int32                        // counts the wrong credentials of several passes; nil: this pass counts its own
 }
 
 // Redactor knows all secrets that the run is given.
@@ -265,7 +267,7 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
 			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sharers: o.Pass.Sharers,
-			Redact: o.Redactor(),
+			Redact: o.Redactor(), Wrong: cmp.Or(o.Pass.Wrong, &atomic.Int32{}),
 			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},
 		Learned: check.Learned{Makers: cmp.Or(o.Pass.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{}},

@@ -76,6 +76,9 @@ func preflight(ctx context.Context, t *check.T) error {
 		return nil // it refuses with an error of the contract: a bridge that does not know the caller
 	}
 	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(t, seen))
+	if t.Drupal != nil && list.Code() != "" && len(t.Upstream.Entries(0)) == 0 {
+		t.NotABridge += "; it has asked the site nothing that the run has put there: point it at that (DRUPAL_URL, or as its own settings call it)"
+	}
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
 		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"

@@ -109,12 +109,21 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	env.Context, s.ctx = ctx, ctx
 	go env.WatchLateness(ctx)
 	if o.Site.Drupal != nil {
-		s.undo = append(s.undo, areas.Prepare(o.Site.Drupal))
+		undo, err := env.StartMeasures(ctx)
+		if err != nil {
+			s.Close()
+			return nil, &UnreachableError{URL: env.URL, Reason: err}
+		}
+		s.undo = append(s.undo, undo, areas.Prepare(o.Site.Drupal))
 	}
 	readSite(env, o)
 	if err := preflight(ctx, check.NewT(env)); err != nil {
 		s.Close()
 		return nil, err
+	}
+	if err := env.MeasureNow(ctx); err != nil {
+		s.Close()
+		return nil, &UnreachableError{URL: env.URL, Reason: err}
 	}
 	s.outlook = newOutlook(len(s.Checks()), env, s.started, limit)
 	return s, nil
@@ -135,8 +144,10 @@ func (s *Session) Checks() []check.Check {
 	rank := func(c check.Check) int { // those of a higher rank come later
 		switch {
 		case c.Guesses && s.env.Spares():
-			return 2
+			return 3
 		case IsLast(c.ID):
+			return 2
+		case c.Waits && s.env.Measures():
 			return 1
 		}
 		return 0
@@ -167,6 +178,7 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 	if o.Started != nil {
 		o.Started(c.ID)
 	}
+	s.env.LookBetweenChecks(s.ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
@@ -276,7 +288,7 @@ func (s *Session) Part() *Part {
 		Ledger:       s.ledger(),
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: s.target.Name, Version: s.target.Version, Organisation: s.target.Organisation, Contact: s.target.Contact},
-		Capabilities: r.Claimed, Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
+		Capabilities: r.Claimed, Measured: r.Measured(), Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
 		Filtered: len(o.Only)+len(o.Skip) > 0 || o.Short || s.filtered, Results: s.inOrder(),
 	}
 	if front := r.Front(); front != nil {

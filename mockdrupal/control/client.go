@@ -40,6 +40,26 @@ func New(address, token string) (*Client, error) {
 	return &Client{base: strings.TrimSuffix(address, "/") + Prefix, token: token, http: &http.Client{Timeout: time.Minute}}, nil
 }
 
+// Ask asks whether a mock serves the site at an address, as `127.0.0.1:8080`.
+func Ask(ctx context.Context, address string) (About, bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+AboutPath, nil)
+	if err != nil {
+		return About{}, false
+	}
+	response, err := (&http.Transport{}).RoundTrip(r)
+	if err != nil {
+		return About{}, false
+	}
+	defer response.Body.Close()
+	var a About
+	err = json.NewDecoder(io.LimitReader(response.Body, 1<<12)).Decode(&a)
+	return a, err == nil && a.Mock != ""
+}
+
+const askTime = 2 * time.Second
+
 // Error is the mock's refusal of a call.
 type Error struct {
 	Status  int

@@ -8,6 +8,15 @@ import (
 // Prefix is where the control plane lies on its address.
 const Prefix = "/-/mock/"
 
+// AboutPath is where a mock says that it is one, on the site's address: no Drupal has that path.
+const AboutPath = Prefix + "about"
+
+// About is what a mock says there.
+type About struct {
+	Mock    string `json:"mock"`              // `bridgecheck`
+	Control string `json:"control,omitempty"` // URL of its control plane; empty: it has none
+}
+
 // JournalPage is what the control plane shows of the journal.
 type JournalPage struct {
 	Entries []journal.Entry `json:"entries"`

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,9 +22,10 @@ import (
 type Console struct {
 	Out     io.Writer
 	Color   bool
-	Width   int  // columns; 0 means 80
-	Live    bool // rewrite one line with the progress
-	Verbose bool // keep each failure on the screen while the run goes on
+	Width   int    // columns; 0 means 80
+	Live    bool   // rewrite one line with the progress
+	Verbose bool   // keep each failure on the screen while the run goes on
+	Program string // as the user calls it, for the commands that are shown; "": bridgecheck
 }
 
 // NewConsole fits a console to f: colour and live progress on a terminal that can do them, neither elsewhere. Getenv
@@ -173,7 +175,7 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 		lines = append(lines, c.cutAt(c.wrapped("fix this first: "+cause.Explains(r), 0), 2)...)
 	}
 	if first, ok := r.First(); ok {
-		begin, explain := "begin with: "+first.ID+" ·", "bridgecheck checks explain "+first.ID
+		begin, explain := "begin with: "+first.ID+" ·", cmp.Or(c.Program, "bridgecheck")+" checks explain "+first.ID
 		if c.Width == 0 || len(begin)+len(explain) < c.Width {
 			begin, explain = begin+" "+explain, ""
 		}
@@ -198,6 +200,9 @@ func (c *Console) Details(r *reports.Report, dir string) error {
 	c.entries(&b, entriesOf(r, append(r.With(reports.Warn), r.With(reports.Fail, reports.Error, reports.Fixed)...)), dir)
 	for _, p := range r.BaselineProblems {
 		b.WriteString(c.wrapped(baselineLine(p), 2) + "\n\n")
+	}
+	for _, m := range r.Measured {
+		b.WriteString(c.wrapped("MEASURED  "+m.String(), 2) + "\n")
 	}
 	b.WriteString(strings.Join(c.outcome(r, dir), "\n") + "\n")
 	_, err := io.WriteString(c.Out, b.String())

@@ -72,6 +72,13 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 		}
 		b.WriteString("\n")
 	}
+	if len(r.Measured) > 0 {
+		b.WriteString("### How the bridge behaves\n\n| | measured | given | used |\n| --- | --- | --- | --- |\n")
+		for _, m := range r.Measured {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", md(m.What), md(m.Measured), md(m.Given), md(m.Used))
+		}
+		b.WriteString("\n")
+	}
 	markdownTable(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -135,6 +135,7 @@ func (c Client) Send(ctx context.Context, r Request) *Response {
 	if before != nil {
 		return before
 	}
+	c.spend(r)
 	a, err := c.Client.Send(ctx, r)
 	keep(a)
 	switch {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -54,6 +56,7 @@ type Config struct {
 	Cases    int // generated for one check at most
 	Sharers  int // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
+	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge
 }
 
 // Behind is the site behind the bridge as the run sees it.
@@ -66,20 +69,22 @@ type Behind struct {
 
 // Learned is what the checks have found out about the bridge and its site so far, beside what patience.Run has.
 type Learned struct {
-	NotABridge      string                      // why nothing can be tested: the target is no bridge
-	Unauthenticated bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
-	Makers          *generate.Makers            // of generated cases
-	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
-	tokens          tokens
-	visibility      visibility
-	endless         Finding  // a list that has no end; zero: none was met
-	unshown         []string // changes of the site that the bridge did not show in time
-	refusals        refusals
-	several         bool // processes are behind the URL: they notice a change at different times
-	looked          bool // for several processes
-	replaced        bool // a check has put another site behind the bridge
-	concurrency     int  // of a Table's rows, as many as the bridge served side by side; 0: not known
-	notFaster       int  // tables for which the bridge was no faster with rows side by side, or did not serve them
+	NotABridge                      string                      // why nothing can be tested: the target is no bridge
+	Unauthenticated                 bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	Makers                          *generate.Makers            // of generated cases
+	Taken                           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	tokens                          tokens
+	visibility                      visibility
+	endless                         Finding  // a list that has no end; zero: none was met
+	unshown                         []string // changes of the site that the bridge did not show in time
+	refusals                        refusals
+	several                         bool                 // processes are behind the URL: they notice a change at different times
+	looked                          bool                 // for several processes
+	replaced                        bool                 // a check has put another site behind the bridge
+	measures                        *measures            // of a bridge that the run has not started; nil: none
+	measuredPages, measuredUpstream *reports.Measurement // nil: not measured
+	concurrency                     int                  // of a Table's rows, as many as the bridge served side by side; 0: not known
+	notFaster                       int                  // tables for which the bridge was no faster with rows side by side, or did not serve them
 }
 
 // TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.
@@ -100,7 +105,7 @@ type Environment struct {
 // Start completes an environment with what its requests share: each may take as long as timeout; limit, if there is one,
 // bounds how often they are sent. Before a site that nobody observes, the run waits while it is busy.
 func (e *Environment) Start(timeout time.Duration, limit *rate.Limiter) {
-	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
+	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, Spares: e.Spares(), WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
 		Observed: e.Upstream, Known: e.Drupal != nil, Secrets: e.Redact}}
 	for _, i := range e.Invocations {
 		e.Run.Allowed = append(e.Run.Allowed, i.Tool)

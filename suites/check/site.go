@@ -19,12 +19,41 @@ func (t *T) ChangeSite(ctx context.Context, other *fixtures.Site, seen func() bo
 	t.AwaitShown(ctx, "the site "+other.Name, seen, nil)
 }
 
+// ShowSite is ChangeSite for a check that goes on as the viewer, whom it returns.
+func (t *T) ShowSite(ctx context.Context, other *fixtures.Site, seen func(Client) bool) Client {
+	t.ReplaceForNewcomers(ctx, other)
+	viewer := t.Viewer()
+	t.AwaitShown(ctx, "the site "+other.Name, func() bool { return seen(viewer) }, nil)
+	return viewer
+}
+
 // Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. If it is
 // unknown how long the bridge may cache the old one, the check is not testable.
 func (t *T) Replace(ctx context.Context, other *fixtures.Site) {
-	if t.DiscoveryTTL == 0 {
-		NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
+	t.MustKnowTTL()
+	t.replace(ctx, other)
+}
+
+// ReplaceForNewcomers is Replace for a check whose callers are all new to the bridge: where such a caller sees the site as it is,
+// nothing needs to be known of the cache.
+func (t *T) ReplaceForNewcomers(ctx context.Context, other *fixtures.Site) {
+	if t.measures != nil && t.measures.newcome {
+		t.replace(ctx, other)
+		return
 	}
+	t.Replace(ctx, other)
+}
+
+// Viewer is who sees a changed site first: a caller with the agent's permissions who is new to the bridge, where such a caller
+// sees the site as it is, else the agent.
+func (t *T) Viewer() Client {
+	if t.measures != nil && t.measures.newcome {
+		return t.As(t.Drupal.NewUser(t.Permissions(Agent)...))
+	}
+	return t.As(Agent)
+}
+
+func (t *T) replace(ctx context.Context, other *fixtures.Site) {
 	if t.replaced { // the site that was there first comes back in the end, and that is waited for
 		t.setSite(other)
 		return

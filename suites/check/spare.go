@@ -2,8 +2,13 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
 
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/patience"
@@ -13,6 +18,44 @@ import (
 // locks an address after 50 failures in an hour and an account after 5 in six hours, and a bridge locks before its site
 // does: three runs in an hour stay below that.
 const MostWrong = 15
+
+// spend takes a request out of the budget of wrong credentials, if it has some. When that is used up, the running check ends:
+// what it needs would lock callers out.
+func (c Client) spend(r Request) {
+	t := c.T
+	if t.Wrong == nil || !t.Spares() || !c.wrong(r) {
+		return
+	}
+	if t.Wrong.Add(1) > MostWrong && t.inCheck {
+		NotTestable(fmt.Sprintf("the run has sent all %d requests with wrong credentials that a bridge gets which it has not started: test this clause alone (--only)", MostWrong))
+	}
+}
+
+// wrong reports whether the request has a password that is none of a caller of the run: those are what a site counts.
+func (c Client) wrong(r Request) bool {
+	sent := http.Header{}
+	c.Creds.Apply(sent)
+	for name, values := range r.Header {
+		sent[name] = values
+	}
+	authorization := sent.Get("Authorization")
+	scheme, secret, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return false
+	}
+	for _, right := range c.T.Credentials {
+		own := http.Header{}
+		if right.Apply(own); own.Get("Authorization") == authorization {
+			return false
+		}
+	}
+	if c.T.Drupal == nil {
+		return true
+	}
+	return !slices.ContainsFunc(c.T.Drupal.Site().Users, func(u fixtures.User) bool {
+		return strings.TrimSpace(secret) == client.Basic(u.Name, u.Password)
+	})
+}
 
 // Spares reports whether the run sends few wrong credentials: the limits of the bridge and of its site are not the run's.
 func (c *Config) Spares() bool { return !c.Owned && c.Advance == nil }

@@ -59,7 +59,7 @@ func (t *T) Several() bool { return t.several }
 // awaitTTL waits until every process has noticed what changed at a time; where the TTL is not known, it does not wait.
 func (t *T) awaitTTL(ctx context.Context, changed time.Time) {
 	select {
-	case <-time.After(time.Until(changed.Add(t.DiscoveryTTL))):
+	case <-time.After(time.Until(changed.Add(t.TTL()))):
 	case <-ctx.Done():
 	}
 }
@@ -96,10 +96,12 @@ func (t *T) poll(ctx context.Context, done func() bool) bool {
 		if t.Unsent() > unsent {
 			cancel()
 		}
+		t.LookBetweenChecks(ctx)
 		return false
 	})
 	if !seen {
 		t.ExemptIfLate()
+		t.mustHaveMeasured()
 	}
 	return seen
 }
@@ -113,6 +115,9 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 func (t *T) ChangeLimit() time.Duration {
 	if t.Advance != nil {
 		return 2 * time.Second
+	}
+	if m := t.measures; m != nil {
+		return m.longest(t.DiscoveryTTL) + 3*time.Second
 	}
 	return t.DiscoveryTTL + 3*time.Second
 }

@@ -122,7 +122,6 @@ var _ = Describe("access", func() {
 	It("access/no-oracle", Label("area:access", "SHOULD", "wire:both", "sees:site"), clause("access/no-oracle"))
 	It("access/csrf", Label("area:access", "MUST", "wire:front", "sees:front", "needs:auth-cookie"), clause("access/csrf"))
 	It("access/per-credential", Label("area:access", "MUST", "wire:both", "sees:site", "needs:auth-bearer"), clause("access/per-credential"))
-	It("access/anonymous-granted", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/anonymous-granted"))
 })
 
 var _ = Describe("http", func() {
@@ -268,6 +267,10 @@ var _ = Describe("per-tool", func() {
 	It("per-tool/name-binds", Label("area:per-tool", "MUST", "wire:both", "sees:site", "needs:per-tool"), clause("per-tool/name-binds"))
 	It("per-tool/scopes", Label("area:per-tool", "MUST", "wire:both", "sees:site", "needs:per-tool"), clause("per-tool/scopes"))
 	It("per-tool/unknown-404", Label("area:per-tool", "MUST", "wire:both", "sees:site", "needs:per-tool"), clause("per-tool/unknown-404"))
+})
+
+var _ = Describe("access", func() {
+	It("access/anonymous-granted", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/anonymous-granted"))
 })
 
 var _ = Describe("upstream", func() {

@@ -42,6 +42,7 @@ var (
 type Settings struct {
 	Timeout   time.Duration    // of one request
 	Rate      *rate.Limiter    // of the run's own requests; nil: no limit
+	Spares    bool             // the bridge's limits for wrong credentials are not the run's
 	WaitOut   bool             // wait while the site is busy or fails, and end the run where nobody is served any more
 	SiteLimit time.Duration    // how long the bridge waits for the site; 0: unknown
 	Observed  *site.Upstream   // what reaches the site; nil: it is not seen

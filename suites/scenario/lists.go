@@ -107,7 +107,7 @@ func MethodOf(t *check.T, name string) *fixtures.Method {
 
 // Serve puts these methods in place of the site's for the rest of the running check: see Present.
 func Serve(ctx context.Context, t *check.T, methods []fixtures.Method) check.Client {
-	t.Replace(ctx, t.Drupal.Site())
+	t.ReplaceForNewcomers(ctx, t.Drupal.Site())
 	return Present(ctx, t, methods)
 }
 

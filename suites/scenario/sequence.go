@@ -74,7 +74,7 @@ func Agents(ctx context.Context, t *check.T) Actors {
 	switch {
 	case t.Advance != nil:
 		a.changes = 3
-	case t.DiscoveryTTL > 0:
+	case t.ShowsSoon():
 		a.changes = 1 // it takes the TTL
 	}
 	if a.changes == 0 {

@@ -62,7 +62,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 			t.As(who).List(ctx, first.NextCursor())
 		}
 		sent := len(discoveriesFor(t.Drupal, who))
-		if t.DiscoveryTTL > 0 && sent > 0 && time.Since(filled) > t.DiscoveryTTL*3/4 { // what was cached may have expired
+		if kept := t.KeepsFor(); kept > 0 && sent > 0 && time.Since(filled) > kept*3/4 { // what was cached may have expired
 			if attempt == attempts-1 {
 				check.NotTestable("sixteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
 			}
@@ -141,8 +141,8 @@ func singleFlight(ctx context.Context, t *check.T) {
 		check.AtOnce(100, func(int) { caller.List(ctx) })
 		sent := len(discoveriesFor(t.Drupal, who))
 		most := 1
-		if t.DiscoveryTTL > 0 { // the cached list may expire meanwhile
-			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
+		if kept := t.KeepsFor(); kept > 0 { // the cached list may expire meanwhile
+			most += int(time.Since(began) / (kept * 3 / 4))
 		}
 		if t.Several() { // each fetches for itself
 			most *= manyProcesses
@@ -196,7 +196,7 @@ func isMarkedStale(r *check.Response) bool {
 
 func schemaChange(ctx context.Context, t *check.T) {
 	addArrival(ctx, t)
-	half := t.DiscoveryTTL/2 + time.Millisecond
+	half := t.TTL()/2 + time.Millisecond
 	if t.Advance != nil || half < 5*time.Second { // so that the description is half a TTL younger than the list
 		t.AdvanceClock(ctx, 2*half)
 		t.As(check.Agent).List(ctx)

@@ -63,7 +63,7 @@ func withMethods(site *fixtures.Site, methods []fixtures.Method) *fixtures.Site 
 // eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
 func eachMethodAndDelicate(ctx context.Context, t *check.T, expected string, fault func(m *fixtures.Method, tool check.Tool) string) {
 	eachMethod(ctx, t, expected, fault)
-	if t.Drupal == nil || t.DiscoveryTTL == 0 || t.HasFindings() {
+	if t.Drupal == nil || !t.Changeable() || t.HasFindings() {
 		return
 	}
 	if _, prepared := t.Method(delicate.ID); !prepared {

@@ -33,8 +33,8 @@ func longNames(ctx context.Context, t *check.T) {
 	}
 	const short, shortUsage = "content.short", "Short name"
 	add(short, "Short", shortUsage)
-	t.Replace(ctx, site)
-	agent := t.As(check.Agent)
+	t.ReplaceForNewcomers(ctx, site)
+	agent := t.Viewer()
 	var listed check.Listing
 	with := func(usage string) []check.Tool {
 		return slices.DeleteFunc(listed.Tools(), func(tool check.Tool) bool { return tool["description"] != usage })

@@ -20,7 +20,7 @@ import (
 )
 
 func notify(ctx context.Context, t *check.T) {
-	if t.DiscoveryTTL == 0 {
+	if t.TTL() == 0 {
 		check.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
 	streams := map[check.Revision]*listener{}
@@ -126,7 +126,7 @@ func lookAgain(t *check.T) time.Duration {
 	if t.Advance != nil {
 		return slack
 	}
-	return t.DiscoveryTTL + slack
+	return t.TTL() + slack
 }
 
 // notified lists the revisions in which a client received a notification of a changed list.

@@ -121,7 +121,7 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 
 // sameAfterChange tests that MCP shows a new tool of the site once list shows it.
 func sameAfterChange(ctx context.Context, t *check.T) {
-	if t.Drupal == nil || t.DiscoveryTTL == 0 {
+	if t.Drupal == nil || !t.ShowsSoon() {
 		return
 	}
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))

@@ -134,7 +134,7 @@ func listChanged(ctx context.Context, t *check.T) {
 	if !t.Claims("mcp-list-changed") {
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge does not claim the capability mcp-list-changed"}})
 	}
-	if t.DiscoveryTTL == 0 {
+	if t.TTL() == 0 {
 		check.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
 	listeners := make([]*listener, len(t.Replicas))

@@ -164,7 +164,7 @@ func permissionRevoked(ctx context.Context, t *check.T) {
 // changes adds a tool to the site, which every replica has to show in time.
 func changes(ctx context.Context, t *check.T) {
 	others(t)
-	if t.DiscoveryTTL == 0 {
+	if t.TTL() == 0 {
 		check.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
 	for replica := range t.Replicas {

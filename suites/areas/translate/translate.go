@@ -141,7 +141,7 @@ func unknownType(ctx context.Context, t *check.T) {
 	types := fieldTypes(ctx, t)
 	types.test(fieldCase{tool: "type.unknown", param: "value", accepts: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
 	t.Row(check.Agent, t.ToolName("type.unknown"), "an unknown field type", func() {
-		t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName("type.unknown"), check.Args{"value": "x"})).To(match.HaveResult())
+		t.Expect(types.viewer.Invoke(ctx, t.ToolName("type.unknown"), check.Args{"value": "x"})).To(match.HaveResult())
 	})
 }
 
@@ -169,16 +169,17 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	good.Methods = slices.DeleteFunc(good.Methods, func(m fixtures.Method) bool {
 		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
 	})
-	t.ChangeSite(ctx, good, func() bool {
-		names := t.As(check.Agent).ListAll(ctx).Names() // of the new site, but possibly not all
+	t.ShowSite(ctx, good, func(viewer check.Client) bool {
+		names := viewer.ListAll(ctx).Names() // of the new site, but possibly not all
 		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
 	})
 
 	site.Auth = t.Drupal.Site().Auth // callers authenticate as before
 	var listing check.Listing
 	t.Drupal.Mock.SetSite(site)
+	viewer := t.Viewer()
 	t.Await(ctx, func() bool {
-		listing = t.As(check.Agent).ListAll(ctx)
+		listing = viewer.ListAll(ctx)
 		return slices.Contains(listing.Names(), want[0])
 	})
 	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
@@ -186,7 +187,7 @@ func oneBadTool(ctx context.Context, t *check.T) {
 		t.For(check.Agent, name, func() {
 			t.Blame(listing.PageOf(name))
 			t.Expect(listing.Names()).To(ContainElement(name), check.Mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
-			t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.HaveStatus(200), "a good tool beside bad ones")
+			t.Expect(viewer.Describe(ctx, name)).To(match.HaveStatus(200), "a good tool beside bad ones")
 			tool, _ := listing.Find(name)
 			fault := scenario.ToolFault(tool)
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(name, "a tool that clients can read, because its method is valid", fmt.Sprintf("one that they cannot: %s", fault)))
@@ -204,9 +205,10 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	}
 }
 
-// fieldSite is the site `types` as the bridge shows it to the agent.
+// fieldSite is the site `types` as the bridge shows it to the viewer.
 type fieldSite struct {
 	listing check.Listing
+	viewer  check.Client
 	site    *fixtures.Site
 	t       *check.T
 }
@@ -218,10 +220,10 @@ func fieldTypes(ctx context.Context, t *check.T) fieldSite {
 	if m, ok := site.Method("type.numbers"); !ok || !t.Exposed(m) {
 		check.NotTestable("the patterns include no method with Drupal field types")
 	}
-	t.ChangeSite(ctx, site, func() bool {
-		return slices.Contains(t.As(check.Agent).List(ctx).Names(), t.ToolName("type.numbers"))
+	viewer := t.ShowSite(ctx, site, func(viewer check.Client) bool {
+		return slices.Contains(viewer.List(ctx).Names(), t.ToolName("type.numbers"))
 	})
-	return fieldSite{t.As(check.Agent).MustListAll(ctx), site, t}
+	return fieldSite{viewer.MustListAll(ctx), viewer, site, t}
 }
 
 // input returns the tool's inputSchema with its references inlined.

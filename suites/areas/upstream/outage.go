@@ -17,29 +17,49 @@ import (
 )
 
 func timeout(ctx context.Context, t *check.T) {
-	if t.UpstreamTimeout == 0 {
-		check.NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+	if t.UpstreamTimeout == 0 && !t.Measures() {
+		check.NotTestable(unknownLimit)
 	}
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	limit := t.UpstreamTimeout + 1500*time.Millisecond
+	wait := t.UpstreamTimeout
+	if t.Measures() { // then what was given may be a guess
+		wait = check.Measuring
+		defer t.AllowTime(wait + slack)()
+	}
+	limit := wait + slack
 	hangs := []scenario.SiteFailure{
 		{Name: "no headers", Fault: hangingCalls()},
 		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}},
 		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
-	beside, hanging := listBesideHanging(ctx, t)
-	scenario.WaitRecovered(ctx, t, call)                   // right before, so that a bridge that repeats its last response is seen
-	refused := refusesAllHangs(ctx, t, hangs, call, limit) // while the list still hangs
+	beside, hanging := listBesideHanging(ctx, t, wait)
+	scenario.WaitRecovered(ctx, t, call)                          // right before, so that a bridge that repeats its last response is seen
+	responses, serves := callsThatHang(ctx, t, hangs, call, wait) // while the list still hangs
+	var hung *check.Response
 	if beside != nil {
-		hung := hanging()
+		hung = hanging()
+	}
+	if t.Measures() {
+		measured := time.Duration(0)
+		if r := responses[0]; r != nil && r.Err == nil {
+			measured = r.Took
+		}
+		if t.NoteUpstreamTimeout(measured) == 0 {
+			check.NotTestable(unknownLimit)
+		}
+		limit = t.UpstreamTimeout + slack
+	}
+	if beside != nil {
 		t.Row(beside.Who, "", "list for a caller seen before, while discovery hangs for another", func() { t.Expect(beside).To(comeWithin(t, t.UpstreamTimeout*3/4)) })
 		if hung != nil {
 			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(t, limit)) })
 		}
 	}
-	if refused {
+	if serves && !slices.ContainsFunc(responses, func(r *check.Response) bool {
+		return r == nil || scenario.Falsify(r, refuseHangingCall(t, limit)) != nil
+	}) {
 		return
 	}
 	t.ExpireCaches() // the list of the next call is new, so that no discovery comes between
@@ -64,16 +84,22 @@ func timeout(ctx context.Context, t *check.T) {
 	}
 }
 
+// slack is how much later than its time-out a bridge may respond.
+const slack = 1500 * time.Millisecond
+
+const unknownLimit = "how long the bridge waits for the site is unknown: give --upstream-timeout"
+
 // listMayHaveExpired reports whether the bridge's list is so old, where a site takes its time, that the next call needs another.
 func listMayHaveExpired(t *check.T) bool {
-	if t.Advance != nil || t.DiscoveryTTL == 0 {
+	kept := t.KeepsFor()
+	if t.Advance != nil || kept == 0 {
 		return false
 	}
 	if t.Several() { // of which another may have asked for the list that the journal shows
 		return true
 	}
 	return !slices.ContainsFunc(t.Upstream.Recorder.Journal().Entries(0), func(e journal.Entry) bool {
-		return e.Route == route.Methods && time.Since(e.Start) < t.DiscoveryTTL*3/4
+		return e.Route == route.Methods && time.Since(e.Start) < kept*3/4
 	})
 }
 
@@ -84,16 +110,16 @@ func hangingCalls() mockdrupal.Fault {
 // listBesideHanging lists for a caller never seen while discovery hangs for it, and for the agent meanwhile. It returns the
 // agent's response of the round of three in which it came fastest, as the machine may be busy, and waits for the other one; nil
 // where discovery cannot hang for one caller alone: a list that is the same for all callers may be stale.
-func listBesideHanging(ctx context.Context, t *check.T) (fastest *check.Response, hanging func() *check.Response) {
+func listBesideHanging(ctx context.Context, t *check.T, wait time.Duration) (fastest *check.Response, hanging func() *check.Response) {
 	if t.Drupal == nil || t.ShowsAll() {
 		return nil, nil
 	}
 	for range 3 {
-		r, hung := listsAtOnce(ctx, t)
+		r, hung := listsAtOnce(ctx, t, wait)
 		if fastest == nil || r.Took < fastest.Took {
 			fastest, hanging = r, hung
 		}
-		if fastest.Took < t.UpstreamTimeout/2 {
+		if fastest.Took < min(wait/2, fastEnough) {
 			break
 		}
 		hung()
@@ -101,8 +127,11 @@ func listBesideHanging(ctx context.Context, t *check.T) (fastest *check.Response
 	return fastest, hanging
 }
 
+// fastEnough is a list that does not wait for another caller's, whatever the time-out of the bridge.
+const fastEnough = 2 * time.Second
+
 // listsAtOnce is a round of listBesideHanging. The list that hangs is nil where it was never sent.
-func listsAtOnce(ctx context.Context, t *check.T) (beside *check.Response, hanging func() *check.Response) {
+func listsAtOnce(ctx context.Context, t *check.T, wait time.Duration) (beside *check.Response, hanging func() *check.Response) {
 	t.As(check.Agent).List(ctx)
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})
@@ -113,7 +142,7 @@ func listsAtOnce(ctx context.Context, t *check.T) (beside *check.Response, hangi
 		defer t.Recover()
 		hung = t.As(stranger).List(ctx)
 	})
-	check.Within(ctx, t.UpstreamTimeout/4, func() bool { return len(t.Upstream.Journal()) > 0 })
+	check.Within(ctx, min(wait/4, fastEnough), func() bool { return len(t.Upstream.Journal()) > 0 })
 	beside = t.As(check.Agent).List(ctx)
 	return beside, func() *check.Response {
 		waiting.Wait()
@@ -122,11 +151,11 @@ func listsAtOnce(ctx context.Context, t *check.T) (beside *check.Response, hangi
 	}
 }
 
-// refusesAllHangs sends a call for each way in which the site may hang, all at one time. It reports whether each is refused
-// as it must be within the limit, and the bridge continues to serve.
-func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailure, call check.Invocation, limit time.Duration) bool {
+// callsThatHang sends a call for each way in which the site may hang, all at one time, and returns their responses, nil where it
+// could not, and whether the bridge serves when they have ended.
+func callsThatHang(ctx context.Context, t *check.T, hangs []scenario.SiteFailure, call check.Invocation, wait time.Duration) (responses []*check.Response, serves bool) {
 	var calls sync.WaitGroup
-	responses := make([]*check.Response, len(hangs))
+	responses = make([]*check.Response, len(hangs))
 	var disarms []func()
 	t.Upstream.Mark()
 	for i, f := range hangs {
@@ -142,7 +171,7 @@ func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailu
 			defer t.Recover()
 			responses[i] = t.Call(ctx, call)
 		})
-		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1) { // with the last one nothing does
+		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1, min(wait/2, 2*fastEnough)) { // with the last one nothing does
 			break
 		}
 	}
@@ -150,18 +179,12 @@ func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailu
 	for _, disarm := range disarms {
 		disarm()
 	}
-	serves := scenario.Recovers(ctx, t, call).IsZero() // before the next request, whatever came
-	for _, r := range responses {
-		if r == nil || scenario.Falsify(r, refuseHangingCall(t, limit)) != nil {
-			return false
-		}
-	}
-	return serves
+	return responses, scenario.Recovers(ctx, t, call).IsZero() // before the next request, whatever came
 }
 
 // callsReachSite waits until so many calls have reached the site since the last Mark. One call must not wait for another.
-func callsReachSite(t *check.T, n int) bool {
-	for until := time.Now().Add(t.UpstreamTimeout / 2); callsAtSite(t) < n; time.Sleep(time.Millisecond) {
+func callsReachSite(t *check.T, n int, limit time.Duration) bool {
+	for until := time.Now().Add(limit); callsAtSite(t) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			return false
 		}

@@ -1,0 +1,398 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
+)
+
+// How long a run waits for what it measures.
+const (
+	Measuring = 75 * time.Second // for a change of the site to show, and for a bridge to give a hanging site up
+	soon      = 5 * time.Second  // a change that shows later is not waited for where a check can do without
+)
+
+// measures are what a run measures of a bridge that it has not started, as what it was given of it may be a guess. The run
+// changes the site when it begins, for accounts of its own that no check uses, and looks between checks whether they see
+// that: while there is something else to test the wait costs nothing. T.TTL waits for the rest of it.
+type measures struct {
+	t       *T
+	marker  fixtures.Method // that came with the change, for those who may administer the site
+	lister  Identity
+	waiting map[Identity]string // those who do not see the change yet, and what that is
+	changed time.Time
+	looked  time.Duration // after the change
+	unseen  time.Duration // after the change, when the lister did not see it
+	ttl     time.Duration // after which all saw it; 0: they do not yet
+	over    bool          // nothing more is waited for
+	newcome bool          // a caller that is new to the bridge sees the site as it is
+	rows    []reports.Measurement
+}
+
+// Measures reports whether the run measures what it was given of a bridge. How it has started one itself, it knows.
+func (c *Config) Measures() bool { return !c.Owned && c.Advance == nil }
+
+// StartMeasures changes the site of a run that measures, and notes who saw what before. Where the bridge lists nothing,
+// nothing is measured. The caller puts the site back by undo. The error says that the bridge refuses everybody that it does not
+// know, for so long that nothing can be tested.
+func (e *Environment) StartMeasures(ctx context.Context) (undo func(), err error) {
+	undo = func() {}
+	if !e.Measures() || e.Drupal == nil {
+		return undo, nil
+	}
+	t := NewT(e)
+	m := &measures{t: t, waiting: map[Identity]string{}, marker: fixtures.Method{
+		ID: "content.measured", Usage: "Came with the run" + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
+		MCP: &fixtures.Tool{Title: "Measured"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}}
+	if !t.Exposed(&m.marker) {
+		return undo, nil
+	}
+	e.Drupal.NumberAccountsFrom(int64(len(e.Contract.IDs())) * accountsPerCheck)
+	able := append(t.Permissions(Agent), fixtures.AdministerSite)
+	m.lister = t.Drupal.NewUser(able...)
+	m.waiting[m.lister], m.waiting[t.Drupal.NewUser(t.Permissions(Agent)...)] = "a changed method", "a granted permission"
+	if e.Claims("discovery-permission") {
+		m.waiting[t.Drupal.NewUser(fixtures.UseJSONRPC)] = "the permission to discover, granted to a caller who was refused"
+	}
+	for who := range InOrder(m.waiting) {
+		list := t.As(who).WithoutWaiting().List(ctx)
+		if pause, _ := list.Busy(); list.Throttled() && pause > time.Minute {
+			return undo, fmt.Errorf("the bridge refuses callers that it does not know for %s (429), most likely after the wrong credentials of earlier runs from this address: test again then, or raise that limit of the bridge while it is tested", patience.Rounded(pause))
+		}
+		if list.Status == 0 {
+			return undo, nil
+		}
+	}
+	m.serve(func(methods []fixtures.Method) []fixtures.Method {
+		return append([]fixtures.Method{m.marker}, methods...)
+	})
+	for who := range InOrder(m.waiting) {
+		t.Drupal.Permit(who, able...)
+	}
+	m.changed, e.measures = time.Now(), m
+	return func() {
+		m.serve(func(methods []fixtures.Method) []fixtures.Method {
+			return slices.DeleteFunc(slices.Clone(methods), func(other fixtures.Method) bool { return other.ID == m.marker.ID })
+		})
+	}, nil
+}
+
+// serve changes the methods of the site.
+func (m *measures) serve(change func([]fixtures.Method) []fixtures.Method) {
+	site := *m.t.Drupal.Site()
+	site.Methods = change(site.Methods)
+	m.t.Drupal.Mock.SetSite(&site)
+}
+
+// MeasureNow measures what needs no wait: whether a caller that is new to the bridge sees the site as it is, and the page size.
+// Where such a caller sees an older site, this waits until the bridge shows the present one: no check could be right before.
+// The error says that the bridge stands before another site.
+func (e *Environment) MeasureNow(ctx context.Context) error {
+	if m := e.measures; m != nil {
+		able := append(m.t.Permissions(Agent), fixtures.AdministerSite)
+		m.newcome = m.sees(ctx, m.t.Drupal.NewUser(able...))
+		m.look(ctx)
+		if !m.newcome {
+			if err := m.elsewhere(ctx); err != nil {
+				return err
+			}
+		}
+		for !m.newcome && m.waiting[m.lister] != "" && !m.over {
+			m.wait(ctx)
+		}
+	}
+	if e.Measures() {
+		e.measurePageSize(ctx)
+	}
+	return nil
+}
+
+// elsewhere is why the bridge stands before another site: it lists tools, none of which the site has, and asks this one nothing.
+func (m *measures) elsewhere(ctx context.Context) error {
+	tools := m.t.As(Agent).List(ctx).Names()
+	if len(tools) == 0 || slices.ContainsFunc(m.t.Site.Methods(), func(method fixtures.Method) bool { return slices.Contains(tools, m.t.ToolName(method.ID)) }) {
+		return nil
+	}
+	if len(m.t.Upstream.Entries(0)) > 0 || ctx.Err() != nil { // a tool of a site that nobody knows is not run
+		return nil
+	}
+	return fmt.Errorf("the bridge lists tools such as %s, which the mock Drupal of the run does not have, and asks it nothing: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or start it anew where it remembers another site", exact.Cut(m.t.Redact.Text(tools[0]), 60))
+}
+
+// measurePageSize goes by the agent's first page, or where all its tools are on that, by that of a site with many. A page that
+// has one more or one less than the run was told is a fault to be found, not another setting.
+func (e *Environment) measurePageSize(ctx context.Context) {
+	t, m := NewT(e), e.measures
+	page := t.As(Agent).List(ctx)
+	if page.NextCursor() == "" && m != nil && m.newcome {
+		before := t.Drupal.Site()
+		many, err := fixtures.Builtin(fmt.Sprintf("bulk-%d", max(manyTools, 10*e.PageSize+1)))
+		if err != nil {
+			return
+		}
+		for i := range many.Methods {
+			many.Methods[i].ID = fmt.Sprintf("content.paged.%05d", i)
+		}
+		m.serve(func([]fixtures.Method) []fixtures.Method { return many.Methods })
+		page = t.As(t.Drupal.NewUser(t.Permissions(Agent)...)).List(ctx)
+		m.serve(func([]fixtures.Method) []fixtures.Method { return before.Methods })
+	}
+	n := len(page.Tools())
+	if page.NextCursor() == "" || n == 0 {
+		return
+	}
+	row := reports.Measurement{Setting: "page_size", What: "tools on a full page", Given: fmt.Sprint(e.PageSize), Measured: fmt.Sprint(n)}
+	if n < e.PageSize-1 || n > e.PageSize+1 {
+		row.Warning = fmt.Sprintf("a full page of the bridge has %d tools, not %d (--page-size): the checks go by %d", n, e.PageSize, n)
+		e.PageSize = n
+	}
+	row.Used = fmt.Sprint(e.PageSize)
+	e.measuredPages = &row
+}
+
+// manyTools are more than most pages hold.
+const manyTools = 501
+
+// sees reports whether the caller's list shows the change.
+func (m *measures) sees(ctx context.Context, who Identity) (shown bool) {
+	protect(func() { // a bridge whose list cannot be followed is for the checks
+		tool, listed := m.t.As(who).ListAll(ctx).Find(m.t.ToolName(m.marker.ID))
+		text, _ := tool["description"].(string)
+		shown = listed && strings.Contains(text, m.marker.Usage)
+	})
+	return shown
+}
+
+// look asks those who have not seen the change whether they do now.
+func (m *measures) look(ctx context.Context) {
+	for who, what := range InOrder(m.waiting) {
+		asked := time.Since(m.changed)
+		if m.sees(ctx, who) {
+			m.rows = append(m.rows, reports.Measurement{What: "until the bridge shows " + what, Measured: patience.Rounded(asked)})
+			delete(m.waiting, who)
+			m.ttl = max(m.ttl, asked, m.sinceFetch())
+		} else if who == m.lister {
+			m.unseen = asked
+		}
+	}
+	m.looked = time.Since(m.changed)
+	m.over = m.over || len(m.waiting) == 0 || m.looked > Measuring
+}
+
+// sinceFetch is how long before the first fetch of the site's methods after the change the one before it was, of a bridge that
+// fetches them for all callers and at times of its own, so that it may show a change early.
+func (m *measures) sinceFetch() time.Duration {
+	if m.newcome {
+		return 0
+	}
+	var before time.Time
+	for _, e := range m.t.Upstream.Entries(0) {
+		switch {
+		case e.Route != route.Methods || m.t.Drupal.Made(Identity(e.User)):
+		case e.Start.Before(m.changed):
+			before = e.Start
+		case !before.IsZero():
+			return e.Start.Sub(before)
+		}
+	}
+	return 0
+}
+
+// wait looks once more after a pause.
+func (m *measures) wait(ctx context.Context) {
+	select {
+	case <-time.After(m.pause()):
+		m.look(ctx)
+	case <-ctx.Done():
+		m.over = true
+	}
+}
+
+// pause is how long to wait between two looks, so that what is measured is right by a twentieth.
+func (m *measures) pause() time.Duration { return max(20*time.Millisecond, m.looked/20) }
+
+// LookBetweenChecks looks whether the bridge shows the change by now, if it is time.
+func (e *Environment) LookBetweenChecks(ctx context.Context) {
+	if m := e.measures; m != nil && !m.over && !m.hidden() && time.Since(m.changed) > m.looked+m.pause() {
+		m.look(ctx)
+	}
+}
+
+// hidden reports whether a check has put a site in place that has not what the bridge is to show.
+func (m *measures) hidden() bool {
+	site := m.t.Drupal.Site()
+	_, there := site.Method(m.marker.ID)
+	_, known := site.User(string(m.lister))
+	return !there || !known
+}
+
+// TTL is how long the bridge may show a changed site's old state; 0: unknown. Where that is measured this waits for the result.
+func (t *T) TTL() time.Duration {
+	m := t.measures
+	if m == nil {
+		return t.DiscoveryTTL
+	}
+	for !m.over && !m.hidden() {
+		m.wait(t.Context)
+	}
+	return m.used(t.DiscoveryTTL)
+}
+
+// longest is how long a change is waited for: for what is being measured, as long as that may take.
+func (m *measures) longest(given time.Duration) time.Duration {
+	if m.over {
+		return m.used(given)
+	}
+	return max(Measuring, given)
+}
+
+const unknownTTL = "the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl"
+
+// MustKnowTTL ends a check that waits for changes of the site where it is not known how long, or the run has no time for it.
+func (t *T) MustKnowTTL() {
+	m := t.measures
+	if m == nil && t.DiscoveryTTL == 0 || m != nil && m.over && m.used(t.DiscoveryTTL) == 0 {
+		NotTestable(unknownTTL)
+	}
+	if m == nil {
+		return
+	}
+	limit := m.longest(t.DiscoveryTTL)
+	if end, bounded := t.Context.Deadline(); limit > soon && bounded && time.Until(end) < changesOfACheck*limit {
+		NotTestable(fmt.Sprintf("a change of the site may take %s to show, the check waits for several, and the run ends before: let the bridge cache for 1s while it is tested, or give the run more time (--run-timeout)", patience.Rounded(limit)))
+	}
+}
+
+// changesOfACheck is how many changes of the site a check may wait for, with that back to the site as it was.
+const changesOfACheck = 3
+
+// mustHaveMeasured ends a check that saw no change in a time that is none of the bridge's TTL.
+func (t *T) mustHaveMeasured() {
+	t.mu.Lock()
+	recording := t.recording
+	t.mu.Unlock()
+	if m := t.measures; m != nil && recording && m.used(t.DiscoveryTTL) == 0 {
+		NotTestable(unknownTTL)
+	}
+}
+
+// MustShowSoon ends a check that is not worth a long wait.
+func (t *T) MustShowSoon() {
+	if t.measures != nil && !t.ShowsSoon() {
+		NotTestable(fmt.Sprintf("the check waits for a change of the site, which takes the bridge longer than %v: let the bridge cache for 1s while it is tested", soon))
+	}
+}
+
+// used is the TTL that the checks go by: a change was seen a little less than a TTL after the bridge's fetch, and the TTL of the
+// next one may differ.
+func (m *measures) used(given time.Duration) time.Duration {
+	switch {
+	case len(m.waiting) == 0:
+		return m.ttl + m.ttl/10
+	case given > m.looked:
+		return given
+	}
+	return 0
+}
+
+// KeepsFor is how long the bridge keeps a list at least; 0: unknown.
+func (t *T) KeepsFor() time.Duration {
+	if t.measures == nil {
+		return t.DiscoveryTTL
+	}
+	return t.measures.unseen
+}
+
+// ShowsSoon reports whether a change shows so soon that a check waits for it where it can do without.
+func (t *T) ShowsSoon() bool {
+	m := t.measures
+	if m == nil {
+		return t.DiscoveryTTL > 0
+	}
+	for !m.over && !m.hidden() && m.looked < soon {
+		m.wait(t.Context)
+	}
+	ttl := m.used(0)
+	return ttl > 0 && ttl <= soon
+}
+
+// Changeable reports whether a check may change the site whose callers are new to the bridge.
+func (t *T) Changeable() bool { return t.measures != nil && t.measures.newcome || t.TTL() > 0 }
+
+// AllowTime lets the requests take longer until it is undone.
+func (e *Environment) AllowTime(limit time.Duration) (undo func()) {
+	before := e.Timeout
+	e.Timeout = max(before, limit)
+	return func() { e.Timeout = before }
+}
+
+// NoteUpstreamTimeout notes after which time the bridge gave a hanging site up; 0: it did not as long as the run waited. It
+// returns the time-out that the checks go by; 0: it is unknown.
+func (e *Environment) NoteUpstreamTimeout(measured time.Duration) time.Duration {
+	given := e.UpstreamTimeout
+	row := reports.Measurement{Setting: "upstream_timeout", What: "until the bridge gives a hanging site up", Given: shownDuration(given), Measured: shownDuration(measured)}
+	switch {
+	case measured == 0:
+		row.Measured = "more than " + Measuring.String()
+		e.UpstreamTimeout = 0
+	case given == 0 || (measured-given).Abs() > slackOf(given):
+		e.UpstreamTimeout = measured
+	}
+	if given > 0 && e.UpstreamTimeout != given {
+		row.Warning = fmt.Sprintf("--upstream-timeout is %s, and the bridge gave a hanging site up after %s: %s", given, row.Measured, goBy(e.UpstreamTimeout))
+	}
+	row.Used = shownDuration(e.UpstreamTimeout)
+	e.SiteLimit, e.measuredUpstream = e.UpstreamTimeout, &row
+	return e.UpstreamTimeout
+}
+
+// Measured lists what the run has measured.
+func (e *Environment) Measured() []reports.Measurement {
+	var rows []reports.Measurement
+	if m := e.measures; m != nil {
+		given, used := e.DiscoveryTTL, m.used(e.DiscoveryTTL)
+		row := reports.Measurement{Setting: "discovery_ttl", What: "until the bridge shows a change to all", Given: shownDuration(given), Used: shownDuration(used), Measured: patience.Rounded(m.ttl)}
+		if len(m.waiting) > 0 {
+			row.Measured = "more than " + patience.Rounded(m.looked)
+		}
+		seen := len(m.waiting) == 0
+		if given > 0 && (seen && m.ttl > given+slackOf(given) || seen && given > 2*m.ttl+slackOf(given) || !seen && m.looked > given+slackOf(given)) {
+			row.Warning = fmt.Sprintf("--discovery-ttl is %s, and the bridge showed a change of the site after %s: %s", given, row.Measured, goBy(used))
+		}
+		rows = append(append(rows, row), m.rows...)
+	}
+	if sent := e.Wrong.Load(); e.Spares() && sent > 0 {
+		rows = append(rows, reports.Measurement{What: "requests with wrong credentials", Measured: fmt.Sprintf("%d of at most %d", min(sent, MostWrong), MostWrong)})
+	}
+	for _, row := range []*reports.Measurement{e.measuredPages, e.measuredUpstream} {
+		if row != nil {
+			rows = append(rows, *row)
+		}
+	}
+	return rows
+}
+
+// slackOf is by how much what is measured may differ from what was given on a busy machine.
+func slackOf(given time.Duration) time.Duration { return 1500*time.Millisecond + given/10 }
+
+func goBy(used time.Duration) string {
+	if used == 0 {
+		return "checks that need it are not testable"
+	}
+	return "the checks go by " + patience.Rounded(used)
+}
+
+func shownDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return patience.Rounded(d)
+}
