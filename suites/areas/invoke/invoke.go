@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -162,6 +163,18 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 			t.Expect(exactly.Response(i)).To(match.HaveForwarded(t.Upstream, r.ID, client.Encode(r.sent)))
 		})
 	}
+	if tool, parameters := mostAccepting(t, listed); len(parameters) > 1 {
+		for values := range slices.Chunk(traps.Whole(), len(parameters)) {
+			sent := map[string]any{}
+			for i, v := range values {
+				sent[parameters[i]] = json.RawMessage(v)
+			}
+			t.For(check.Agent, tool.Name, func() {
+				t.Mark()
+				t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, sent)).To(match.HaveForwarded(t.Upstream, tool.ID, client.Encode(sent)))
+			})
+		}
+	}
 	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {
 		_, shown := listed.Find(s.Name)
 		return !shown || !hasDefault(s)
@@ -205,6 +218,31 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	}
 }
 
+// mostAccepting is the tool with the most parameters that take any value, all optional, and these parameters.
+func mostAccepting(t *check.T, listed check.Listing) (tool scenario.Sample, parameters []string) {
+	for _, s := range scenario.Samples(t, check.Agent, fixtures.Echo) {
+		shown, ok := listed.Find(s.Name)
+		if !ok || len(s.Arguments) > 0 {
+			continue
+		}
+		schema, err := jsonschema.Compile(shown.Input(), jsonschema.Draft7)
+		if err != nil {
+			continue // schema/input-valid tests that
+		}
+		var open []string
+		for _, p := range s.Params {
+			takes := func(v any) bool { return schema.Fault(map[string]any{p.Name: v}) == "" }
+			if takes("") && takes(false) && takes([]any{}) && takes(map[string]any{"": ""}) && takes(json.Number("-1.5")) {
+				open = append(open, p.Name)
+			}
+		}
+		if len(open) > len(parameters) {
+			tool, parameters = s, open
+		}
+	}
+	return tool, parameters
+}
+
 func resultExact(ctx context.Context, t *check.T) {
 	scenario.MustGiveResults(ctx, t)
 	returning := slices.DeleteFunc(scenario.MustFind(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool { // invoke/null-result and invoke/output-matches-schema test the first two
@@ -219,7 +257,7 @@ func resultExact(ctx context.Context, t *check.T) {
 		return
 	}
 	restoreBehaviours(t)
-	for round := range slices.Chunk(slices.Concat(exactValues, resultValues), len(untyped)) {
+	for round := range slices.Chunk(slices.Concat(exactValues, resultValues, wholeResults()), len(untyped)) {
 		values := map[string]any{}
 		for i, v := range round {
 			values[untyped[i].ID] = json.RawMessage(v.value)

@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -147,6 +148,20 @@ func executionError(ctx context.Context, t *check.T) {
 			failed := s.CallTool(ctx, t.ToolName(failing.ID), check.Args{})
 			t.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
 			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+		})
+	}
+	before := t.Drupal.Site()
+	worded := before.Clone()
+	if m, ok := worded.Method(failing.ID); ok {
+		e := *failing.Behaviour.Error
+		e.Message = traps.Said
+		m.Behaviour.Error = &e
+	}
+	t.Cleanup(func(context.Context) { t.Drupal.Mock.SetSite(before) })
+	t.Drupal.Mock.SetSite(worded)
+	for _, revision := range revisions(ctx, t)[:1] {
+		t.Row(check.Agent, t.ToolName(failing.ID), "a message that programs change", func() {
+			t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, t.ToolName(failing.ID), check.Args{})).To(BeToolError(traps.Said))
 		})
 	}
 }
