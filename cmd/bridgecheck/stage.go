@@ -41,7 +41,7 @@ type stage struct {
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
 
-	discoveryTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
+	discoveryTTL, permissionTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
 }
 
 // close stops what was started, in reverse order.
@@ -152,6 +152,7 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
+	o.Bridge.PermissionTTL = stage.permissionTTL
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
 	if o.Bridge.Owned = p.exec != ""; !o.Bridge.Owned && stage.drupal == nil {
 		fmt.Fprintf(p.warnings, "bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
@@ -224,7 +225,7 @@ func (s *stage) inProcess(l leg) error {
 	s.target = engine.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.dial, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio
 	s.replicas = bed.Replicas()
-	s.discoveryTTL = testbed.TTL
+	s.discoveryTTL, s.permissionTTL = testbed.TTL, testbed.PermissionTTL
 	return nil
 }
 

@@ -105,12 +105,21 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 	return patience.Within(ctx, limit, done)
 }
 
-// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine.
+// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine, which is a share of the TTL, so that
+// a TTL three times as long as the one that was configured does not fit in.
 func (t *T) ChangeLimit() time.Duration {
 	if t.Advance != nil {
 		return 2 * time.Second
 	}
-	return t.DiscoveryTTL + 3*time.Second
+	return t.DiscoveryTTL + min(3*time.Second, max(1500*time.Millisecond, t.DiscoveryTTL*3/2))
+}
+
+// Cached is how long the bridge may keep what a caller sees: the shorter of its TTLs; 0: unknown.
+func (t *T) Cached() time.Duration {
+	if t.PermissionTTL > 0 {
+		return min(t.PermissionTTL, t.DiscoveryTTL)
+	}
+	return t.DiscoveryTTL
 }
 
 // InOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.

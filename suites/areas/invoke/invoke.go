@@ -15,6 +15,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -256,6 +258,14 @@ func resultExact(ctx context.Context, t *check.T) {
 	if len(untyped) == 0 {
 		return
 	}
+	t.Row(check.Agent, untyped[0].Name, "a number that no double holds, 1e400", func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Body: `{"n":1e400}`})()
+		r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)
+		t.Expect(r).To(match.BeJSON())
+		if !r.IsError() {
+			t.Expect(r).To(match.GiveResult(`{"n":1e400}`))
+		}
+	})
 	restoreBehaviours(t)
 	for round := range slices.Chunk(slices.Concat(exactValues, resultValues, wholeResults()), len(untyped)) {
 		values := map[string]any{}

@@ -3,6 +3,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -322,9 +323,9 @@ func metaKeyFault(page map[string]any) string {
 	return ""
 }
 
-// ids are valid ids of requests other than a small number: values that are false in PHP, text, and the time in
-// milliseconds.
-var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
+// ids are valid ids of requests other than a small number: values that are false in PHP, text, the time in milliseconds, and
+// numbers that no double holds.
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123, json.Number("9007199254740993"), "9007199254740993"}
 
 // optional are the methods of capabilities that a bridge need not have. A bridge that declares the capability has the
 // methods that are needed.

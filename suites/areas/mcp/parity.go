@@ -21,6 +21,8 @@ func parity(ctx context.Context, t *check.T) {
 	if !t.Claims("tools") {
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge has MCP only: there is no other interface to compare it with"}})
 	}
+	known := scenario.KnownTool(ctx, t)
+	list, described := t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known)
 	for _, revision := range revisions(ctx, t) {
 		for _, who := range t.Callers(check.Agent, check.Discoverer) {
 			sameTools(ctx, t, revision, who)
@@ -31,6 +33,9 @@ func parity(ctx context.Context, t *check.T) {
 	if spoken := revisions(ctx, t); t.Drupal != nil && len(spoken) > 0 { // who sees the methods that the area mapping adds
 		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
 	}
+	// What MCP does with a tool that it shows is not seen elsewhere.
+	t.Row(check.Agent, "", "list after MCP was used", func() { t.Expect(t.As(check.Agent).List(ctx)).To(match.EqualResponse(list)) })
+	t.Row(check.Agent, known, "describe after MCP was used", func() { t.Expect(t.As(check.Agent).Describe(ctx, known)).To(match.EqualResponse(described)) })
 	sameAfterChange(ctx, t)
 }
 
