@@ -105,7 +105,7 @@ func (x *Exchange) hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // excessTime is how long a connection with more bytes than a response has stays open.
-const excessTime = time.Second
+const excessTime = 300 * time.Millisecond
 
 // SendWith writes the response onto the connection past net/http, with more bytes behind it, and leaves it open for a while:
 // a client that does not look for more uses it for the next request.
