@@ -163,6 +163,8 @@ var faultCases = []struct {
 			t.Errorf("want invalid UTF-8, saw %q", w.body())
 		}
 	}},
+	{mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}, "", 0, contains("200", `"result":NaN}`)},
+	{mockdrupal.Fault{Kind: fault.Excess}, "", 1, contains("200", `"id":8,"result":"stray"}`)},
 	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
 	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
 	{mockdrupal.Fault{Kind: fault.WrongID}, "", 1, contains("200", `"id":8`)},

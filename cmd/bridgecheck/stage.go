@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -42,7 +43,7 @@ type stage struct {
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
 
-	discoveryTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
+	discoveryTTL, permissionTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
 }
 
 // close stops what was started, in reverse order.
@@ -155,6 +156,7 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
+	o.Bridge.PermissionTTL = stage.permissionTTL
 	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
 	o.Bridge.StdioAlone = p.stdioAlone
 	if o.Bridge.Owned = p.exec != "" || p.stdioAlone; !o.Bridge.Owned && stage.drupal == nil {
@@ -237,6 +239,7 @@ func ofTheMock(addr string, about control.About) error {
 
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
+	log.SetOutput(io.Discard) // net/http writes there what the site does wrong, which it does here on purpose
 	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Keys: s.keys, Bridge: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.Bridge.PageSize, l.options.Bridge.UpstreamTimeout
 	}})
@@ -247,7 +250,7 @@ func (s *stage) inProcess(l leg) error {
 	s.target = engine.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.dial, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio
 	s.replicas = bed.Replicas()
-	s.discoveryTTL = testbed.TTL
+	s.discoveryTTL, s.permissionTTL = testbed.TTL, testbed.PermissionTTL
 	return nil
 }
 

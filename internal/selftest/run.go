@@ -56,7 +56,7 @@ func start(m mutants.Mutant, o engine.Options, keys *authserver.Keys) (*testbed.
 	bed.Profile.Run(&o)
 	o.Site.Drupal, o.Callers.Authority, o.Connection.Dial = bed.Drupal, bed.Authority, bed.Dial
 	o.Bridge.Advance, o.Bridge.Stdio, o.Bridge.Replicas = bed.Advance, bed.Stdio, bed.Replicas()
-	o.Bridge.DiscoveryTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.PermissionTTL, testbed.UpstreamTimeout
 	return bed, engine.Target{URL: bed.URL, Name: m.Name}, o, nil
 }
 

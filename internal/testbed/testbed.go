@@ -30,8 +30,9 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
-// TTL is how long the bridge may show the old state of a site that changed, on the testbed's clock.
-const TTL = time.Second
+// TTL is how long the bridge may show the old state of a site that changed, on the testbed's clock, and PermissionTTL how long
+// a caller's old permissions. They are so far apart, and so long, that no check that waits in real time takes one for the other.
+const TTL, PermissionTTL = 6 * time.Second, 2500 * time.Millisecond
 
 // UpstreamTimeout is how long the bridge waits for the site unless Options.Bridge says otherwise.
 const UpstreamTimeout = 500 * time.Millisecond
@@ -142,7 +143,7 @@ func (t *Testbed) start(o Options) (err error) {
 		return fmt.Errorf("start the mock Drupal: %w", err)
 	}
 	settings := bridge.Options{
-		Drupal: t.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL, UpstreamTimeout: UpstreamTimeout,
+		Drupal: t.site.URL, DiscoveryTTL: TTL, PermissionTTL: PermissionTTL, UpstreamTimeout: UpstreamTimeout,
 		MaxAnswer: MaxResponse, MaxBody: MaxBody, Now: t.Now, Logger: slog.New(slog.DiscardHandler),
 		AddressFailures: maxRefusals, TotalFailures: maxRefusals,
 	}

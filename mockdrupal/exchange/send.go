@@ -3,9 +3,11 @@ package exchange
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 )
@@ -100,6 +102,35 @@ func (x *Exchange) hangUp(before func(net.Conn)) {
 
 func (x *Exchange) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(x.w).Hijack()
+}
+
+// excessTime is how long a connection with more bytes than a response has stays open.
+const excessTime = 300 * time.Millisecond
+
+// SendWith writes the response onto the connection past net/http, with more bytes behind it, and leaves it open for a while:
+// a client that does not look for more uses it for the next request.
+func (x *Exchange) SendWith(more []byte) {
+	conn, rw, err := x.hijack()
+	if err != nil {
+		x.Drop()
+		return
+	}
+	x.Done = true
+	header := x.Response.Header.Clone()
+	header.Set("Content-Length", strconv.Itoa(len(x.Response.Body)))
+	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
+	_ = header.Write(rw)
+	_, _ = rw.WriteString("\r\n")
+	n, _ := rw.Write(x.Response.Body)
+	_, _ = rw.Write(more)
+	_ = rw.Flush() // a client that went away is no error of the site
+	x.noteHead()
+	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
+	go func() {
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(excessTime))
+		_, _ = io.Copy(io.Discard, rw)
+	}()
 }
 
 // SendRaw writes the response onto the connection past net/http, with any Content-Length, and closes the connection.

@@ -40,6 +40,8 @@ const (
 	Neither       = "neither"
 	Batch         = "batch"
 	Result        = "result"
+	NotJSON       = "result-not-json"
+	Excess        = "excess"
 	Failure       = "error"
 	Echo          = "echo"
 	Huge          = "huge"
@@ -136,6 +138,8 @@ var kinds = map[string]kind{
 	Neither:       {text: "sends neither result nor error", runs: true, only: route.JSONRPC, act: members(without("result", "error"))},
 	Batch:         {text: "sends a list for a single response and a single response for a list", runs: true, only: route.JSONRPC, act: rewrite(batchForSingle)},
 	Result:        {text: "responds to a call with a result of choice (body), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("result", chosenBody)},
+	NotJSON:       {text: "responds to a call with a result of choice (body), JSON or not, and runs nothing", only: route.JSONRPC, act: inPlace("result", chosenBody)},
+	Excess:        {text: "sends another response behind the body, as if the next request had come", runs: true, only: route.JSONRPC, act: excess},
 	Failure:       {text: "responds to a call with a JSON-RPC error of choice (body) under a status (200), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("error", chosenBody)},
 	Echo:          {text: "responds to a call with its own params as the result, and runs nothing", only: route.JSONRPC, act: inPlace("result", paramsOf)},
 	Huge:          {text: "sends a valid response of many bytes (256 MiB): one long string", act: func(v *action) { v.oversize(&longString{}) }},

@@ -23,6 +23,7 @@ import (
 type Bridge struct {
 	PageSize        int                                               // tools on a full page; 0: 50
 	DiscoveryTTL    time.Duration                                     // how long the bridge may show a changed site's old state; 0: unknown
+	PermissionTTL   time.Duration                                     // how long the bridge may show a caller's old permissions; 0: as long as DiscoveryTTL
 	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
 	RateLimit       int                                               // calls of one caller that the bridge accepts at once; 0: unknown
 	Invalidate      *Invalidate                                       // how the bridge's cache is emptied; nil: unknown

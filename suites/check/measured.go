@@ -303,12 +303,15 @@ func (m *measures) used(given time.Duration) time.Duration {
 	return 0
 }
 
-// KeepsFor is how long the bridge keeps a list at least; 0: unknown.
+// KeepsFor is how long the bridge keeps what a caller sees at least: the shorter of its TTLs; 0: unknown.
 func (t *T) KeepsFor() time.Duration {
-	if t.measures == nil {
-		return t.DiscoveryTTL
+	switch {
+	case t.measures != nil:
+		return t.measures.unseen
+	case t.PermissionTTL > 0:
+		return min(t.PermissionTTL, t.DiscoveryTTL)
 	}
-	return t.measures.unseen
+	return t.DiscoveryTTL
 }
 
 // ShowsSoon reports whether a change shows so soon that a check waits for it where it can do without.

@@ -111,15 +111,17 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 	return patience.Within(ctx, limit, done)
 }
 
-// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine.
+// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine, which is a share of the TTL, so that
+// a TTL three times as long as the one that was configured does not fit in.
 func (t *T) ChangeLimit() time.Duration {
 	if t.Advance != nil {
 		return 2 * time.Second
 	}
+	limit := t.DiscoveryTTL
 	if m := t.measures; m != nil {
-		return m.longest(t.DiscoveryTTL) + 3*time.Second
+		limit = m.longest(t.DiscoveryTTL)
 	}
-	return t.DiscoveryTTL + 3*time.Second
+	return limit + min(3*time.Second, max(1500*time.Millisecond, limit*3/2))
 }
 
 // InOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.

@@ -286,6 +286,8 @@ var _ = Describe("upstream", func() {
 	It("upstream/huge-answer", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/huge-answer"))
 	It("upstream/no-ssrf", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/no-ssrf"))
 	It("upstream/post-only", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/post-only"))
+	It("upstream/result-status", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/result-status"))
+	It("upstream/excess-bytes", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/excess-bytes"))
 	It("upstream/error-any-status", Label("area:upstream", "MUST", "wire:both", "sees:site"), clause("upstream/error-any-status"))
 })
 

@@ -37,6 +37,7 @@ func OtherSpellings(name string) map[string]string {
 		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
 		"an accent":                        name[:1] + "\u0301" + name[1:],
 		"a blank of no width behind":       name + "\u200b",
+		"letters that fold to its own":     strings.NewReplacer("s", "ſ", "k", "\u212a").Replace(name),
 	}
 	maps.DeleteFunc(spellings, func(_, other string) bool { return other == "" || other == name })
 	return spellings

@@ -20,6 +20,7 @@ var unfuzzed = map[string]string{
 	"internal/starter/go":              "it is the user's own from the first day on, and its tests are part of it",
 	"suites/areas/auth":                "it reads tokens that the run made, or that its user gave",
 	"suites/contract":                  "it reads the contract, which is part of the program",
+	"suites/input/traps":               "it reads its own values",
 	"suites/scenario":                  "it reads what stands in the checks",
 	"internal/selftest/mutants":        "it reads what the reference bridge says",
 	"internal/selftest/mutants/tokens": "it reads tokens that the selftest made",

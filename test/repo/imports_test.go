@@ -42,7 +42,7 @@ type rule struct {
 
 func importRules(areas []string) []rule {
 	return []rule{
-		{areas, []string{"suites/check", "suites/client", "suites/site", "suites/match", "suites/input/generate", "suites/scenario", "suites/contract", "internal/exact",
+		{areas, []string{"suites/check", "suites/client", "suites/site", "suites/match", "suites/input/generate", "suites/input/traps", "suites/scenario", "suites/contract", "internal/exact",
 			"suites/input/jsonschema", "suites/input/mcpschema", "internal/authserver", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
 			"mockdrupal/fault", "mockdrupal/journal", "mockdrupal/patch", "mockdrupal/proxy", "mockdrupal/route"},
 			"an area sees a bridge through the harness alone, and shares checks' helpers in match, generate and scenario"},
@@ -53,7 +53,7 @@ func importRules(areas []string) []rule {
 		{[]string{"internal/exact", "internal/redact", "suites/input/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
 		{[]string{"internal/authserver"}, nil, "the authorization server for tests is useful without the suites"},
 		{[]string{"suites/input/jsonschema"}, []string{"internal/exact"}, "it knows schemas, not bridges"},
-		{[]string{"suites/input/generate"}, []string{"internal/exact", "suites/input/jsonschema"}, "generated values depend on a schema alone"},
+		{[]string{"suites/input/generate", "suites/input/traps"}, []string{"internal/exact", "suites/input/jsonschema"}, "generated values depend on a schema alone"},
 		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind", "internal/suggest"}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},
 		{[]string{"fixtures/..."}, []string{"fixtures/...", "internal/..."}, "a site is data"},
 		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/...", "internal/exact", "suites/input/generate"},

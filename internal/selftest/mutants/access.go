@@ -75,6 +75,32 @@ func accessMutants() []Mutant {
 			}
 			return false
 		})},
+		{Name: "password-trimmed", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "what was typed is trimmed before it is compared", Middleware: acceptLoosePassword(strings.TrimSpace)},
+		{Name: "password-folded", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a column compares texts by a collation", Middleware: acceptLoosePassword(func(p string) string {
+			return strings.ReplaceAll(p, "ſ", "s")
+		})},
+		{Name: "password-cut-at-72", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "bcrypt reads 72 bytes", Middleware: acceptLoosePassword(func(p string) string { return p[:min(len(p), 72)] })},
+		{Name: "lists-with-a-slash-for-everyone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a cache is keyed by the path as it came, and its guard by the route",
+			Middleware: func() middleware {
+				last := newMemory[[]byte]()
+				return func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if !strings.HasSuffix(r.URL.Path, "/mcp/tools/list/") || r.Method != http.MethodGet {
+							next.ServeHTTP(w, r)
+							return
+						}
+						x := record(next, r, nil)
+						if own := x.Send(http.MethodGet, strings.TrimSuffix(r.URL.Path, "/"), nil); own.Status == http.StatusOK && own.Method == http.MethodGet {
+							last.keep("", own.Body)
+						}
+						if body, ok := last.get(""); ok {
+							x.Status, x.Body = http.StatusOK, body
+							x.Header.Set("Content-Type", "application/json")
+						}
+						x.writeTo(w)
+					})
+				}
+			}()},
 		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
 		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
 		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -399,11 +425,15 @@ func retryAs(user, as string) func(*siteClient) middleware {
 }
 
 // acceptAnyPassword accepts any password for a user that authenticated before.
-func acceptAnyPassword() middleware {
+func acceptAnyPassword() middleware { return acceptLoosePassword(func(string) string { return "" }) }
+
+// acceptLoosePassword takes a password for the one that was right before where both are the same to loosely.
+func acceptLoosePassword(loosely func(string) string) middleware {
 	good := newMemory[string]()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			name, _, ok := r.BasicAuth()
+			name, password, ok := r.BasicAuth()
+			name += ":" + loosely(password)
 			if known, seen := good.get(name); ok && seen {
 				r.Header.Set("Authorization", known)
 			} else if ok {

@@ -20,6 +20,13 @@ func freshMutants() []Mutant {
 	return []Mutant{
 		{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
+		{Name: "permission-ttl-ignored", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "what a caller may see is kept as long as the site's methods",
+			Options: func(o *bridge.Options) { o.PermissionTTL = o.DiscoveryTTL }},
+		{Name: "ttls-three-times-as-long", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Peer, Why: "the TTL is counted from the end of three polls",
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = 3*o.DiscoveryTTL, 3*o.DiscoveryTTL },
+			MayFail: Clauses("fresh/stale-on-error", "fresh/version", "access/anonymous-granted", "access/bad-credentials")}, // by how old the list is when they begin
+		{Name: "ttls-a-quarter", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "the TTL is taken for the time between four polls",
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = o.DiscoveryTTL/4, o.PermissionTTL/4 }},
 		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "requests for unknown names cause load on the site",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onResponse(toDescribe, func(x *exchange) {
@@ -40,8 +47,8 @@ func freshMutants() []Mutant {
 		staleUnlessHTML(),
 		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},
 		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
-			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = longTTL, longTTL }},
-		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL, o.RefusedTTL = longTTL, longTTL, longTTL }},
+		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("access/no-cross-talk", "fresh/per-user-ttl"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
 			return cacheViews(toList, now, true)
 		}),
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {

@@ -10,9 +10,34 @@ import (
 	"time"
 )
 
+// onTextOf changes a text of every tool in list and describe.
+func onTextOf(member string, change func(string) string) middleware {
+	return onTool(func(t tool) {
+		if text, ok := t[member].(string); ok {
+			t[member] = change(text)
+		}
+	})
+}
+
 // mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
 func mappingValueMutants() []Mutant {
 	return []Mutant{
+		{Name: "titles-cut-at-60", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "a column or a widget takes 60 characters",
+			Middleware: onTool(func(t tool) {
+				if title, ok := t["title"].(string); ok && len([]rune(title)) > 60 {
+					t["title"] = string([]rune(title)[:60])
+				}
+			})},
+		{Name: "typographic-quotes-straightened", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "a text filter makes texts plain", Middleware: onTextOf("description", func(s string) string {
+			return strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'").Replace(s)
+		})},
+		{Name: "mojibake-repaired", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "a library that repairs texts finds something to repair", Middleware: onTextOf("description", func(s string) string {
+			return strings.NewReplacer("Ã¼", "ü", "Ã©", "é", "Â©", "©").Replace(s)
+		})},
+		{Name: "usage-formatted", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "the usage is the format of a printf without arguments", Middleware: onTextOf("description", func(s string) string {
+			return strings.ReplaceAll(s, "%%", "%")
+		})},
+		{Name: "titles-trimmed", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined, Middleware: onTextOf("title", strings.TrimSpace)},
 		{Name: "language-of-lists-alone", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "describe does not pass Accept-Language on",
 			Middleware: onLanguage(func(r *http.Request, language string) string {
 				if toDescribe(r) {

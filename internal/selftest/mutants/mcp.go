@@ -168,6 +168,38 @@ func mcpMutants() []Mutant {
 					}
 				}
 			})},
+		{Name: "mcp-extensions-trusted", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "an extension of the browser is taken for the user's own program",
+			Middleware: withHeader(func(h http.Header) {
+				if strings.HasPrefix(h.Get("Origin"), "chrome-extension://") {
+					h.Del("Origin")
+				}
+			})},
+		{Name: "mcp-ids-as-doubles", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "JSON is read into doubles",
+			Middleware: onRPC("", func(m *rpc) {
+				m.Response["id"] = roundToFloat64(m.Response["id"])
+			})},
+		{Name: "mcp-list-writes-into-the-tools", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "both interfaces show the same objects, and one of them changes what it shows",
+			Middleware: func() middleware {
+				var shown atomic.Bool
+				rest := onProperties(func(schema, _ map[string]any) {
+					if shown.Load() {
+						schema["additionalProperties"] = false
+					}
+				})
+				return func(next http.Handler) http.Handler {
+					changed := rest(next)
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if toMCP(r) && r.ContentLength > 0 && isSmall(r) {
+							body := readBody(r)
+							setBody(r, body)
+							if decode(body)["method"] == "tools/list" {
+								shown.Store(true)
+							}
+						}
+						changed.ServeHTTP(w, r)
+					})
+				}
+			}(), MayFail: Clauses("mapping/properties-complete", "schema/accepts-valid-example", "invoke/undeclared-argument", "describe/equals-list", "list/order-stable", "mcp/tools-list", "mcp/undeclared-argument")},
 		{Name: "mcp-any-origin", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: withHeader(func(h http.Header) { h.Del("Origin") })},
 		{Name: "mcp-origin-only-logged", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined,

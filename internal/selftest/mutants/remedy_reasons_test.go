@@ -46,6 +46,8 @@ var NotMechanical = map[string]string{
 	"fresh/notify":                           cached,
 	"fresh/per-user-ttl":                     cached,
 	"fresh/schema-mismatch":                  cached,
+	"upstream/result-status":                 inside,
+	"upstream/excess-bytes":                  inside,
 	"upstream/pooled":                        inside,
 	"upstream/timeout":                       inside,
 	"upstream/down-and-up":                   inside,

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -63,6 +64,30 @@ func upstreamMutants() []Mutant {
 				}
 			})},
 		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
+		{Name: "nan-taken-for-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "Python's json reads NaN and Infinity", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && isCall(r) && resp.ContentLength < maxBuffered {
+				body := strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp))
+				resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+				resp.Header.Del("Content-Length")
+			}
+			return resp, err
+		})},
+		{Name: "result-under-404", Breaks: Clauses("upstream/result-status"), Origin: Peer, Why: "only the body is read",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) && resp.StatusCode == http.StatusNotFound && strings.Contains(peek(resp), `"result"`) {
+					resp.StatusCode = http.StatusOK
+				}
+				return resp, err
+			})},
+		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepLeftBytes()},
+		{Name: "methods-in-lower-case", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/result-exact"), Origin: Imagined,
+			Transport: onCall(func(_ *http.Request, call map[string]any) {
+				if method, ok := call["method"].(string); ok {
+					call["method"] = strings.ToLower(method)
+				}
+			})},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -401,6 +426,51 @@ func replaceCallStatus(is, becomes int) transport {
 			resp.StatusCode = becomes
 		}
 		return resp, err
+	})
+}
+
+// keepLeftBytes makes calls one after the other on a connection of its own, whose reader keeps what was not announced.
+func keepLeftBytes() transport {
+	var (
+		mu     sync.Mutex
+		conn   net.Conn
+		reader *bufio.Reader
+	)
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) || !mu.TryLock() {
+			return next.RoundTrip(r)
+		}
+		defer mu.Unlock()
+		send := func() (resp *http.Response, body []byte, err error) {
+			if conn == nil {
+				if conn, err = net.Dial("tcp", r.URL.Host); err != nil {
+					conn = nil
+					return nil, nil, err
+				}
+				reader = bufio.NewReader(conn)
+			}
+			_ = conn.SetDeadline(time.Now().Add(testbed.UpstreamTimeout))
+			if err = r.Write(conn); err != nil {
+				return nil, nil, err
+			}
+			if resp, err = http.ReadResponse(reader, r); err != nil {
+				return nil, nil, err
+			}
+			body, err = io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+			return resp, body, err
+		}
+		resp, body, err := send()
+		if err != nil || resp.Close || len(body) == maxBuffered {
+			if conn != nil {
+				conn.Close()
+			}
+			conn = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return resp, nil
 	})
 }
 

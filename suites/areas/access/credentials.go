@@ -213,6 +213,14 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
 	}
 
+	for _, path := range []string{check.ListPath + "/", check.ListPath + "?", "/mcp//tools/list", "/mcp/tools/LIST", "/mcp/tools/./list"} { // a cache may take them for one
+		t.As(callers[0]).Send(ctx, check.Request{Path: path})
+		for _, who := range []check.Identity{callers[1], check.Anonymous} {
+			t.Row(who, "", "GET "+path+" after another caller", func() {
+				t.Expect(t.As(who).Send(ctx, check.Request{Path: path})).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who))))
+			})
+		}
+	}
 	for _, a := range authentications(t) {
 		for _, who := range callers {
 			caller := a.client(t, who)
@@ -313,7 +321,9 @@ func agentAuthentications(t *check.T) map[string]check.Credentials {
 func victim(t *check.T) (check.Identity, check.Credentials) {
 	who := check.Agent
 	if t.Drupal != nil {
-		who = t.Drupal.NewUser(t.Permissions(check.Agent)...)
+		if who = t.Drupal.NewUser(t.Permissions(check.Agent)...); !t.Spares() {
+			setPassword(t, who, check.UserOf(t.Drupal.Site(), who).Password+strings.Repeat("-long", 30)) // longer than what any hash reads
+		}
 	}
 	creds, _ := t.CredentialsOf(who)
 	if creds.User == "" && creds.Token == "" && creds.Cookie == "" {
@@ -366,7 +376,14 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 		if t.Spares() { // the same in every run, so that a bridge counts it once
 			who, right = string(check.Agent2), check.UserOf(t.Drupal.Site(), check.Agent2).Password
 		}
-		all = append(all, badCredential{"the password in capitals", check.Credentials{User: who, Password: strings.ToUpper(right)}})
+		for what, close := range check.InOrder(map[string]string{
+			"the password in capitals": strings.ToUpper(right), "a password cut short": right[:len(right)-1], "a blank behind the password": right + " ",
+			"a blank before the password": " " + right, "a line end behind the password": right + "\n", "letters that fold to the password's": strings.ReplaceAll(right, "s", "ſ"),
+		}) {
+			if what == "the password in capitals" || !t.Spares() {
+				all = append(all, badCredential{what, check.Credentials{User: who, Password: close}})
+			}
+		}
 	}
 	if creds.Token != "" {
 		all = append(all, badCredential{"a token cut short", check.Credentials{Token: creds.Token[:len(creds.Token)-1]}})

@@ -61,6 +61,11 @@ func cacheHit(ctx context.Context, t *check.T) {
 		if first.NextCursor() != "" {
 			t.As(who).List(ctx, first.NextCursor())
 		}
+		if t.Advance != nil { // nothing expires much earlier than it may
+			t.Advance(t.KeepsFor() / 2)
+			t.As(who).List(ctx)
+			filled = filled.Add(-t.KeepsFor() / 2)
+		}
 		sent := len(discoveriesFor(t.Drupal, who))
 		if kept := t.KeepsFor(); kept > 0 && sent > 0 && time.Since(filled) > kept*3/4 { // what was cached may have expired
 			if attempt == attempts-1 {
@@ -76,6 +81,9 @@ func cacheHit(ctx context.Context, t *check.T) {
 
 func ttlExpiry(ctx context.Context, t *check.T) {
 	removed := scenario.WithoutMethod(t)
+	if t.Advance != nil {
+		t.Advance(4 * t.DiscoveryTTL) // so that what is cached now is new, whatever the bridge's TTL is
+	}
 	before := t.As(check.Agent).MustListAll(ctx).Names()
 	if !slices.Contains(before, t.ToolName(removed)) {
 		check.BlockedBy(check.Mismatch("list as agent", fmt.Sprintf("the tool %q", t.ToolName(removed)), fmt.Sprintf("%d tools without it", len(before))), "list/pages-cover-all-once", "access/filtered-by-method", "filter/include-exclude")
@@ -269,14 +277,22 @@ func perUserTTL(ctx context.Context, t *check.T) {
 		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
 	within := fmt.Sprintf("within %v", t.ChangeLimit())
+	await := func(done func() bool) bool { return t.Await(ctx, done) }
+	if t.Advance != nil { // the permission TTL alone passes, and not the one of discovery
+		within = fmt.Sprintf("%v later, when the permission TTL is over", t.KeepsFor())
+		await = func(done func() bool) bool {
+			t.Advance(t.KeepsFor() + time.Millisecond)
+			return t.Poll(ctx, done)
+		}
+	}
 
 	t.Drupal.Permit(one, t.Permissions(check.Agent)...)
-	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
 	t.Expect(sees(other)).To(BeFalse(), check.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	t.Expect(t.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
 }
 

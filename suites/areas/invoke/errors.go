@@ -18,6 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -100,6 +101,12 @@ func executionError500(ctx context.Context, t *check.T) {
 	}
 	tool := untyped[0]
 	restoreBehaviours(t)
+	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: wordedError})
+	t.Row(check.Agent, tool.Name, "a message that programs change", func() {
+		r := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		t.Expect(r).To(match.BeRefused(500, "execution_error"))
+		t.Expect(r).To(match.HaveMessageWith(wordedError.Message))
+	})
 	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
 	t.Row(check.Agent, tool.Name, "the site returns -32601", func() {
 		t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))
@@ -124,7 +131,21 @@ func errorDataKept(ctx context.Context, t *check.T) {
 	if tested == 0 {
 		check.BlockedBy(check.Finding{Subject: "no method that fails gets 500"}, "invoke/execution-error-500")
 	}
+	untyped := untypedTools(ctx, t)
+	if len(untyped) == 0 {
+		return
+	}
+	restoreBehaviours(t)
+	setBehaviour(t.Drupal, untyped[0].ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: wordedError})
+	t.Row(check.Agent, untyped[0].Name, "data that programs change", func() {
+		if r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments); r.Status == http.StatusInternalServerError {
+			t.Expect(r).To(keepErrorData(*wordedError))
+		}
+	})
 }
+
+// wordedError is an error whose message and data programs change on their way.
+var wordedError = &fixtures.RPCError{Code: -32050, Message: traps.Said, Data: fixtures.Raw(traps.ErrorData)}
 
 func semanticInvalid400(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()

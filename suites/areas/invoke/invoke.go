@@ -15,10 +15,13 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -163,6 +166,18 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 			t.Expect(exactly.Response(i)).To(match.HaveForwarded(t.Upstream, r.ID, client.Encode(r.sent)))
 		})
 	}
+	if tool, parameters := mostAccepting(t, listed); len(parameters) > 1 {
+		for values := range slices.Chunk(traps.Whole(), len(parameters)) {
+			sent := map[string]any{}
+			for i, v := range values {
+				sent[parameters[i]] = json.RawMessage(v)
+			}
+			t.For(check.Agent, tool.Name, func() {
+				t.Mark()
+				t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, sent)).To(match.HaveForwarded(t.Upstream, tool.ID, client.Encode(sent)))
+			})
+		}
+	}
 	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {
 		_, shown := listed.Find(s.Name)
 		return !shown || !hasDefault(s)
@@ -206,6 +221,31 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	}
 }
 
+// mostAccepting is the tool with the most parameters that take any value, all optional, and these parameters.
+func mostAccepting(t *check.T, listed check.Listing) (tool scenario.Sample, parameters []string) {
+	for _, s := range scenario.Samples(t, check.Agent, fixtures.Echo) {
+		shown, ok := listed.Find(s.Name)
+		if !ok || len(s.Arguments) > 0 {
+			continue
+		}
+		schema, err := jsonschema.Compile(shown.Input(), jsonschema.Draft7)
+		if err != nil {
+			continue // schema/input-valid tests that
+		}
+		var open []string
+		for _, p := range s.Params {
+			takes := func(v any) bool { return schema.Fault(map[string]any{p.Name: v}) == "" }
+			if takes("") && takes(false) && takes([]any{}) && takes(map[string]any{"": ""}) && takes(json.Number("-1.5")) {
+				open = append(open, p.Name)
+			}
+		}
+		if len(open) > len(parameters) {
+			tool, parameters = s, open
+		}
+	}
+	return tool, parameters
+}
+
 func resultExact(ctx context.Context, t *check.T) {
 	scenario.MustGiveResults(ctx, t)
 	returning := slices.DeleteFunc(scenario.MustFind(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool { // invoke/null-result and invoke/output-matches-schema test the first two
@@ -219,8 +259,16 @@ func resultExact(ctx context.Context, t *check.T) {
 	if len(untyped) == 0 {
 		return
 	}
+	t.Row(check.Agent, untyped[0].Name, "a number that no double holds, 1e400", func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Body: `{"n":1e400}`})()
+		r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)
+		t.Expect(r).To(match.BeJSON())
+		if !r.IsError() {
+			t.Expect(r).To(match.GiveResult(`{"n":1e400}`))
+		}
+	})
 	restoreBehaviours(t)
-	for round := range slices.Chunk(slices.Concat(exactValues, resultValues), len(untyped)) {
+	for round := range slices.Chunk(slices.Concat(exactValues, resultValues, wholeResults()), len(untyped)) {
 		values := map[string]any{}
 		for i, v := range round {
 			values[untyped[i].ID] = json.RawMessage(v.value)

@@ -3,12 +3,16 @@ package mapping
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
@@ -43,8 +47,45 @@ var delicate = fixtures.Method{
 var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", Access: []string{fixtures.AdministerSite},
 	MCP: &fixtures.Tool{Title: "Two  blanks"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
 
+// worded are methods of texts that programs change: one in each place that a method has for texts.
+func worded() []fixtures.Method {
+	all := make([]fixtures.Method, len(traps.Words))
+	for i, words := range traps.Words {
+		all[i] = fixtures.Method{ID: fmt.Sprintf("content.worded.%d", i+1), Usage: words, Access: []string{fixtures.AdministerSite},
+			MCP: &fixtures.Tool{Title: words}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")},
+			Params: []fixtures.Param{{Name: "text", Schema: schema("type", "object", "properties", map[string]any{"inner": map[string]any{"type": "string", "description": words}}), Description: words}}}
+	}
+	all[0].MCP.Annotations = fixtures.Raw(`{"document":` + traps.Document + `}`)
+	all[0].Output = schema("type", "object", "properties", map[string]any{"text": map[string]any{"description": traps.Text + traps.Sensitive, "enum": traps.Listed()}})
+	all[1].Params = append(all[1].Params,
+		fixtures.Param{Name: "chosen", Schema: schema("enum", traps.Listed())}, fixtures.Param{Name: "many", Schema: schema("enum", traps.Long())},
+		fixtures.Param{Name: "matching", Schema: schema("type", "string", "pattern", "^("+regexp.QuoteMeta(traps.Short+traps.Sensitive)+")?$")})
+	for i, pattern := range traps.Patterns {
+		all[1].Params = append(all[1].Params, fixtures.Param{Name: fmt.Sprintf("matching_%d", i+1), Schema: schema("type", "string", "pattern", pattern)})
+	}
+	all[2].Params = append(all[2].Params, fixtures.Param{Name: "usual", Schema: fixtures.Raw(`{"default":` + traps.InSchema + `}`)})
+	properties := map[string]any{}
+	for i, name := range slices.Sorted(maps.Keys(traps.Object())) {
+		if name != "" {
+			all[3].Params = append(all[3].Params, fixtures.Param{Name: name, Schema: schema("type", "integer", "minimum", i)})
+			properties[name] = map[string]any{"type": "integer", "minimum": i}
+		}
+	}
+	all[4].Params = append(all[4].Params, fixtures.Param{Name: "object", Schema: schema("type", "object", "properties", properties)})
+	return all
+}
+
+// schema writes a schema of keywords and their values.
+func schema(pairs ...any) fixtures.Raw {
+	keywords := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		keywords[pairs[i].(string)] = pairs[i+1]
+	}
+	return fixtures.Raw(client.Encode(keywords))
+}
+
 // added are the methods that eachMethodAndDelicate compares. Most callers may not run them, and so see nothing of them.
-var added = []fixtures.Method{delicate, plainLines}
+var added = append([]fixtures.Method{delicate, plainLines}, worded()...)
 
 // Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
 // until the bridge shows them. The caller removes them by undo.

@@ -3,6 +3,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -184,6 +186,20 @@ func executionError(ctx context.Context, t *check.T) {
 			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
 		})
 	}
+	before := t.Drupal.Site()
+	worded := before.Clone()
+	if m, ok := worded.Method(failing.ID); ok {
+		e := *failing.Behaviour.Error
+		e.Message = traps.Said
+		m.Behaviour.Error = &e
+	}
+	t.Cleanup(func(context.Context) { t.Drupal.Mock.SetSite(before) })
+	t.Drupal.Mock.SetSite(worded)
+	for _, revision := range revisions(ctx, t)[:1] {
+		t.Row(check.Agent, t.ToolName(failing.ID), "a message that programs change", func() {
+			t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, t.ToolName(failing.ID), check.Args{})).To(BeToolError(traps.Said))
+		})
+	}
 }
 
 func structuredContent(ctx context.Context, t *check.T) {
@@ -342,9 +358,9 @@ func metaKeyFault(page map[string]any) string {
 	return ""
 }
 
-// ids are valid ids of requests other than a small number: values that are false in PHP, text, and the time in
-// milliseconds.
-var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
+// ids are valid ids of requests other than a small number: values that are false in PHP, text, the time in milliseconds, and
+// numbers that no double holds.
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123, json.Number("9007199254740993"), "9007199254740993"}
 
 // optional are the methods of capabilities that a bridge need not have. A bridge that declares the capability has the
 // methods that are needed.

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -20,6 +21,8 @@ func parity(ctx context.Context, t *check.T) {
 	if !t.Claims("tools") {
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge has MCP only: there is no other interface to compare it with"}})
 	}
+	known := scenario.KnownTool(ctx, t)
+	list, described := t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known)
 	for _, revision := range revisions(ctx, t) {
 		for _, who := range t.Callers(check.Agent, check.Discoverer) {
 			sameTools(ctx, t, revision, who)
@@ -27,6 +30,12 @@ func parity(ctx context.Context, t *check.T) {
 		sameCalls(ctx, t, revision)
 		sameArguments(ctx, t, revision)
 	}
+	if spoken := revisions(ctx, t); t.Drupal != nil && len(spoken) > 0 { // who sees the methods that the area mapping adds
+		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
+	}
+	// What MCP does with a tool that it shows is not seen elsewhere.
+	t.Row(check.Agent, "", "list after MCP was used", func() { t.Expect(t.As(check.Agent).List(ctx)).To(match.EqualResponse(list)) })
+	t.Row(check.Agent, known, "describe after MCP was used", func() { t.Expect(t.As(check.Agent).Describe(ctx, known)).To(match.EqualResponse(described)) })
 	sameAfterChange(ctx, t)
 }
 
@@ -93,29 +102,29 @@ func describedOtherwise(listed, shown check.Tool) string {
 	return ""
 }
 
-// manySided is an argument with the values that are easily lost when a program decodes and encodes JSON.
-const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
-
 // sameArguments compares the arguments that the site receives from tools/call and from invoke, for the agent.
 func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), manySided)
+	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), traps.Document)
 	if !ok {
 		return
 	}
-	arguments := check.Args{parameter: json.RawMessage(manySided)}
+	arguments := check.Args{parameter: json.RawMessage(traps.Document)}
 	t.Drupal.Mark()
-	t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
+	invoked := t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
 	before := t.Drupal.Runs(tool.ID)
 	if len(before) == 0 {
 		return // invoke/arguments-forwarded tests that
 	}
 	t.Drupal.Mark()
 	t.For(check.Agent, tool.Name, func() {
-		t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, arguments)).
-			To(match.HaveForwarded(t.Upstream, tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+		called := MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, arguments)
+		t.Expect(called).To(match.HaveForwarded(t.Upstream, tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+		if want, ok := invoked.Member("result"); ok { // else invoke/result-exact fails
+			t.Expect(called).To(haveResultOf(want), "in %s", revision)
+		}
 	})
 }
 
@@ -132,6 +141,20 @@ func sameAfterChange(ctx context.Context, t *check.T) {
 	t.For(check.Agent, name, func() {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(check.Agent).ListedByMCP(ctx), name) })).
 			To(BeTrue(), check.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", check.ListPath), fmt.Sprintf("the tool in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
+	})
+}
+
+// haveResultOf matches a response to tools/call with the result of invoke.
+func haveResultOf(want any) OmegaMatcher {
+	return match.Conform("the result of invoke: "+exact.Short(want), func(a *check.Response) string {
+		r := toolResultOf(a)
+		text, isText := want.(string)
+		switch got := r.value(); {
+		case r.isError:
+		case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
+			return ""
+		}
+		return a.RPCOutcome()
 	})
 }
 
@@ -165,16 +188,7 @@ func sameCalls(ctx context.Context, t *check.T, revision check.Revision) {
 			continue // invoke/result-exact tests that
 		}
 		t.For(check.Agent, t.ToolName(m.ID), func() {
-			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("the result of invoke: "+exact.Short(want), func(a *check.Response) string {
-				r := toolResultOf(a)
-				text, isText := want.(string)
-				switch got := r.value(); {
-				case r.isError:
-				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
-					return ""
-				}
-				return a.RPCOutcome()
-			}))
+			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(haveResultOf(want))
 		})
 	}
 	t.For(check.Agent, scenario.KnownTool(ctx, t), func() {

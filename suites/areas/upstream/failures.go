@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -34,6 +37,13 @@ var brokenResponses = []scenario.SiteFailure{
 	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
 	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: fault.Trailing}},
+	{Name: "NaN as the result", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}},
+	{Name: "-Infinity in the result", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: `{"n":-Infinity}`}},
+	{Name: "a number that begins with a zero", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[01]"}},
+	{Name: "a comma too many", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[1,]"}},
+	{Name: "single quotes", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "{'a':1}"}},
+	{Name: "a comment", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[1/* one */]"}},
+	{Name: "a line end within a text", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "\"a\nb\""}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 }
 
@@ -63,7 +73,51 @@ func idMismatch(ctx context.Context, t *check.T) {
 }
 
 func httpError(ctx context.Context, t *check.T) {
-	eachFailure(ctx, t, brokenResponses, scenario.MustRun(ctx, t), beUpstreamError())
+	call := scenario.MustRun(ctx, t)
+	if t.Drupal != nil {
+		for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
+			if tool.Output == nil { // no outputSchema refuses what a bridge makes of the response
+				call = check.AsAgent(tool.Name)
+				break
+			}
+		}
+	}
+	eachFailure(ctx, t, brokenResponses, call, beUpstreamError())
+}
+
+// resultStatus sends a result under statuses that say that there is none.
+func resultStatus(ctx context.Context, t *check.T) {
+	var failures []scenario.SiteFailure
+	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests} {
+		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a %d with a result", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
+	}
+	eachFailure(ctx, t, failures, scenario.MustRun(ctx, t), match.Conform("a refusal with the envelope", func(r *check.Response) string {
+		if r.Status < 400 || r.Code() == "" {
+			return r.Outcome()
+		}
+		return ""
+	}))
+}
+
+// excessBytes makes two calls: behind the response to the first the site sends one for a call that nobody has made.
+func excessBytes(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Excess, Route: route.JSONRPC})
+	first := t.Call(ctx, call)
+	disarm()
+	time.Sleep(20 * time.Millisecond) // until a client that looks for more has seen it
+	for i, r := range []*check.Response{first, t.Call(ctx, call)} {
+		t.Row(call.Identity, call.Tool, []string{"the call", "the call after it"}[i], func() {
+			t.Expect(r).To(match.Conform("its own result, or 500, 502 or 503 with the envelope", func(r *check.Response) string {
+				if strings.Contains(string(r.Body), fault.Stray) || r.Status >= 400 && (r.Code() == "" || !slices.Contains([]int{500, 502, 503}, r.Status)) {
+					return r.Outcome()
+				}
+				return ""
+			}))
+		})
+	}
+	scenario.WaitRecovered(ctx, t, call)
 }
 
 // authError gets the 401 twice: as the site sends it to callers without credentials, with its challenge, and by a fault on

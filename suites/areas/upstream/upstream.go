@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -34,6 +36,8 @@ var Checks = []check.Check{
 	{ID: "upstream/huge-answer", Sees: check.Journal, Run: hugeResponse},
 	{ID: "upstream/no-ssrf", Sees: check.Journal, Run: noSSRF},
 	{ID: "upstream/post-only", Sees: check.Journal, ByMCP: true, Run: postOnly},
+	{ID: "upstream/result-status", Sees: check.Journal, Run: resultStatus},
+	{ID: "upstream/excess-bytes", Sees: check.Journal, Run: excessBytes},
 	{ID: "upstream/error-any-status", Sees: check.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
 }
 
@@ -42,6 +46,11 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 	echo := scenario.EchoTool(t)
 	known := t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{})
 	echoed := t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("valid"))
+	mixed := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool { return strings.ToLower(s.ID) == s.ID })
+	if len(mixed) > 0 {
+		mixed = mixed[:1]
+		t.As(check.Agent).Invoke(ctx, mixed[0].Name, mixed[0].Arguments)
+	}
 
 	calls := 0
 	for _, entry := range t.Drupal.Journal() {
@@ -58,6 +67,9 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 	echoed.MustSucceed()
 	t.Expect(calls).To(BeNumerically(">=", 2), check.Mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
 	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), check.Mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
+	for _, tool := range mixed {
+		t.Expect(t.Drupal.Calls(tool.ID)).NotTo(BeEmpty(), check.Mismatch(fmt.Sprintf("the invoke of %s", tool.Name), "a call of exactly the method id "+tool.ID, match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
+	}
 }
 
 // allowedCallsAreValid is validJSONRPC for the invocations that the configuration allows.

@@ -73,6 +73,9 @@ func exampleArray(s map[string]any) any {
 	for i := range max(bound(s, "minItems", 1), 1) {
 		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
 	}
+	if contains, ok := s["contains"].(map[string]any); ok {
+		list[0] = example(merged(effective(itemSchema(s, 0)), contains))
+	}
 	return list
 }
 

@@ -203,6 +203,13 @@ func objectFaults(s, object map[string]any) []Case {
 			}
 		}
 	}
+	if needs, ok := s["dependencies"].(map[string]any); ok {
+		for _, name := range sorted(needs) {
+			for _, other := range namesIn(needs[name]) {
+				all = append(all, Case{"dependencies", without(with(object, name, example(memberSchema(s, name))), other)})
+			}
+		}
+	}
 	if then, ok := s["then"]; ok {
 		met := overlaid(object, example(merged(effective(s["if"]), map[string]any{"type": "object"}))).(map[string]any)
 		for _, c := range varyMembers(merged(effective(then), s), met, "", picker{"required", faults}) {
@@ -239,6 +246,10 @@ func listFaults(s map[string]any, list []any) []Case {
 	if limit := bound(s, "maxItems", maxList+1); limit <= maxList {
 		all = append(all, Case{"maxItems", items(s, limit+1)})
 	}
+	if places, ok := s["items"].([]any); ok && s["additionalItems"] != nil {
+		more := items(s, len(places))
+		all = append(all, Case{"additionalItems", append(more, map[string]any{"no such": "value"})}, Case{"additionalItems", append(slices.Clone(more), "no such value")})
+	}
 	if unique && len(list) > 0 {
 		all = append(all, Case{"uniqueItems", []any{list[0], list[0]}})
 		if n := min(bound(s, "maxItems", 4), 4); n > 2 {
@@ -247,7 +258,7 @@ func listFaults(s map[string]any, list []any) []Case {
 		}
 	}
 	if contains, ok := s["contains"]; ok && contains != nil {
-		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}})
+		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}}, Case{"contains", []any{example(itemSchema(s, 0))}})
 	}
 	if len(list) > 0 {
 		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})
