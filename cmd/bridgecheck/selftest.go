@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"runtime"
 	"strings"
@@ -64,7 +65,8 @@ say · 1 not so · 4 no verdict.`,
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
-	collectLess(2048) // ten runs at a time
+	collectLess(2048)         // ten runs at a time
+	log.SetOutput(io.Discard) // net/http writes there what the site does wrong, which it does here on purpose
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")

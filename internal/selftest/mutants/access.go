@@ -64,8 +64,12 @@ func accessMutants() []Mutant {
 			}
 		})},
 		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if name, _, ok := r.BasicAuth(); ok && name != "" {
-				r.Header.Set("Authorization", basicAuth(name))
+			if name, password, ok := r.BasicAuth(); ok && name != "" {
+				right := name + "-pass"
+				if strings.Contains(password, "-long") { // of an account that has more behind it
+					right += strings.Repeat("-long", 30)
+				}
+				r.SetBasicAuth(name, right)
 			}
 			return false
 		})},

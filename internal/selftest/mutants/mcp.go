@@ -316,6 +316,7 @@ func mcpVariants() []Mutant {
 				if x.Status == http.StatusOK && strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") && x.Object() != nil {
 					x.Body = append(append([]byte(": here it comes\n\nevent: message\nid: 1\ndata: "), x.Body...), "\n\n"...)
 					x.Header.Set("Content-Type", "text/event-stream")
+					x.Header.Set("X-Accel-Buffering", "no")
 				}
 			})},
 		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseDelete(http.StatusMethodNotAllowed)},

@@ -164,6 +164,7 @@ func mcpResultVariants() []Mutant {
 				if x.Status == http.StatusOK && strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") && x.Object() != nil {
 					x.Body = []byte("data:{\"jsonrpc\":\"2.0\",\"id\":\"server-1\",\"method\":\"ping\"}\r\revent: message\rdata:" + string(x.Body) + "\r\r")
 					x.Header.Set("Content-Type", "text/event-stream")
+					x.Header.Set("X-Accel-Buffering", "no")
 				}
 			})},
 		{Name: "mcp-trace-continued", MCP: true, Why: "a bridge may be a span of its own",

@@ -175,12 +175,12 @@ func unlike(at string, w, g any) string {
 }
 
 func sameSet(a, b any) bool {
+	if exact.Equal(a, b) { // most often, and much sooner for a long list
+		return true
+	}
 	al, ok1 := a.([]any)
 	bl, ok2 := b.([]any)
-	if !ok1 || !ok2 {
-		return exact.Equal(a, b)
-	}
-	return covers(al, bl) && covers(bl, al)
+	return ok1 && ok2 && covers(al, bl) && covers(bl, al)
 }
 
 func covers(a, b []any) bool {
