@@ -98,7 +98,7 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 	defer close(over)
 	bed.Profile.Run(&o)
 	o.Capabilities, o.Site.Drupal, o.Bridge.Advance, o.Bridge.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
-	o.Bridge.DiscoveryTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.PermissionTTL, testbed.UpstreamTimeout
 	report, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, o)
 	if err != nil {
 		t.Fatal(err)

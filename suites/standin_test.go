@@ -89,7 +89,7 @@ func TestBeforeARealSite(t *testing.T) {
 		patterns *suites.Patterns
 		most     int // MUSTs that are not testable
 	}{
-		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 35}, "", nil, 6},
+		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 29}, "", nil, 6},
 		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", nil, 10},
 		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
 	} {

@@ -118,7 +118,7 @@ func TestDifferencesAreFoundAndShrunk(t *testing.T) {
 			}
 			w.WriteHeader(recorder.Code)
 			_, _ = w.Write(recorder.Body.Bytes())
-		}), "status", 1},
+		}), "status", 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -105,6 +105,9 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 				return err
 			}
 		}
+		if e.NotABridge != "" || !m.newcome && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
+			m.over = true
+		}
 		for !m.newcome && m.waiting[m.lister] != "" && !m.over {
 			m.wait(ctx)
 		}

@@ -37,7 +37,7 @@ func invokeErrorMutants() []Mutant {
 		{Name: "dependencies-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator is of a draft that has `dependentRequired`", Middleware: acceptEverythingFor("value.dependent")},
 		{Name: "invoke-folds-letters", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "names are compared without case by folding: ſ is s, and the Kelvin sign is k",
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool {
-				return requested != name && strings.EqualFold(requested, name) && strings.ToLower(requested) != strings.ToLower(name)
+				return len(requested) != len(name) && strings.EqualFold(requested, name)
 			})},
 		{Name: "huge-results-to-infinity", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "json.loads of Python reads 1e400 as inf, and json.dumps writes Infinity",
 			Middleware: onInvoke(func(x *exchange) {
