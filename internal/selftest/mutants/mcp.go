@@ -174,9 +174,11 @@ func mcpMutants() []Mutant {
 					h.Del("Origin")
 				}
 			})},
-		{Name: "mcp-ids-as-doubles", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "JSON is read into doubles",
+		{Name: "mcp-ids-as-doubles", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "JSON is read into doubles, which Python writes with a point",
 			Middleware: onRPC("", func(m *rpc) {
-				m.Response["id"] = roundToFloat64(m.Response["id"])
+				if id, ok := m.Response["id"].(json.Number); ok && !strings.Contains(string(id), ".") {
+					m.Response["id"] = json.Number(string(id) + ".0")
+				}
 			})},
 		{Name: "mcp-list-writes-into-the-tools", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "both interfaces show the same objects, and one of them changes what it shows",
 			Middleware: func() middleware {

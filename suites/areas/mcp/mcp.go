@@ -360,7 +360,7 @@ func metaKeyFault(page map[string]any) string {
 
 // ids are valid ids of requests other than a small number: values that are false in PHP, text, the time in milliseconds, and
 // numbers that no double holds.
-var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123, json.Number("9007199254740993"), "9007199254740993"}
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123, json.Number("9007199254740991"), "9007199254740993"}
 
 // optional are the methods of capabilities that a bridge need not have. A bridge that declares the capability has the
 // methods that are needed.
@@ -477,11 +477,16 @@ func HaveTools() OmegaMatcher {
 	}}
 }
 
-// HaveSameID matches any response with the id of its request.
+// HaveSameID matches any response with the id of its request. An integer must be written as one: clients whose ids are integers
+// read no other.
 func HaveSameID() OmegaMatcher {
 	return match.Conform("a response with the request's id", func(a *check.Response) string {
-		if a.RPC() == nil && a.Status < 400 {
+		response := a.RPC()
+		if response == nil && a.Status < 400 {
 			return a.RPCOutcome()
+		}
+		if id, isNumber := response["id"].(json.Number); isNumber && strings.ContainsAny(string(id), ".eE") {
+			return fmt.Sprintf("the id written as %s", id)
 		}
 		return ""
 	})
