@@ -201,8 +201,11 @@ packaging: ## the images, the GitHub Action and the module for Testcontainers
 	BASE="$(BASE)" .ci/image
 	cd packaging/testcontainers && go vet ./... && go test -count=1 -v ./...
 
-ci: ## all that a change has to pass
+ci: ## what a change has to pass
 	.ci/run
+
+nightly: ## what has to pass before a release, and takes an hour
+	.ci/nightly
 
 clean: ## remove what builds and runs leave behind
 	rm -rf bin dist bridgecheck-report
