@@ -111,6 +111,9 @@ func TestToolsThatAreAllWrongCostNoMoreThanRightOnes(t *testing.T) {
 func TestToolsWithoutAResponseAreNotAllWaitedFor(t *testing.T) {
 	began := time.Now()
 	r := runShown(t, &shown{n: 50, members: nothing, slow: time.Minute}, "describe/answers-tool")
+	if strings.HasPrefix(r.Message, "the machine is overloaded") {
+		t.Skip("SKIPPED: " + r.Message)
+	}
 	if tools := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Tool == "" }); len(tools) != 3 || len(r.Findings) != 4 {
 		t.Errorf("the findings are %+v", r.Findings)
 	}

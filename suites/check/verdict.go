@@ -166,7 +166,7 @@ func (t *T) run(ctx context.Context, test func(context.Context)) any {
 			undo := t.cleanups[n-1]
 			t.cleanups = t.cleanups[:n-1]
 			t.mu.Unlock()
-			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime+t.ChangeLimit()) // which may wait for the site's state to show
 			if e := protect(func() { undo(cleanup) }); ended == nil {
 				ended = e
 			}
