@@ -51,6 +51,9 @@ func (p *Part) Ended(clause, how string, after []string) error {
 			break
 		}
 	}
+	if at := slices.IndexFunc(r.Evidence, func(e reports.Exchange) bool { return e.Response == nil }); why.Request == nil && at >= 0 {
+		why.Request = &at // no finding has it, as where the machine was overloaded, too
+	}
 	r.Verdict, r.Findings, r.Remedy = reports.Fail, append([]reports.Finding{why}, r.Findings...), ""
 	r.Conclude()
 	for _, id := range append(after, clause) {

@@ -28,6 +28,9 @@ func TestBrokenProxiesAreNamed(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := report.Results[0]
+				if strings.HasPrefix(r.Message, "the machine is overloaded") {
+					t.Skip("SKIPPED: " + r.Message)
+				}
 				if strings.HasPrefix(m.Name, "proxy-") && (!strings.Contains(r.Message, "nginx (Server: nginx/1.22.1)") || !strings.Contains(r.Message, "the proxy, not the bridge")) {
 					t.Errorf("%s: the proxy is not named: %s", r.ID, r.Message)
 				}

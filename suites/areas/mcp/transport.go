@@ -122,11 +122,10 @@ func notification202(ctx context.Context, t *check.T) {
 }
 
 // foreignOrigins are the origins of web pages that are not the bridge's: of other hosts, of which some begin or end like
-// the bridge's own, of a sandbox, of a file, and of programs
-// that show pages.
+// the bridge's own, of a sandbox, of a file and of a browser's extension.
 func foreignOrigins(t *check.T) []string {
 	scheme, _, _ := strings.Cut(t.URL, "://")
-	return []string{"http://evil.example", "chrome-extension://" + strings.Repeat("a", 32), "file://", "app://" + t.Hostname(), scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
+	return []string{"http://evil.example", "chrome-extension://" + strings.Repeat("a", 32), "file://", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
 }
 
 // callable names a tool that the agent can call without arguments; without a mock, none that exists, so that nothing runs.
