@@ -46,7 +46,8 @@ func (s *stage) overStdio(ctx context.Context, plan *plan, o engine.Options) err
 	front := &stdioFront{start: s.stdio, spoken: map[string]*spoken{}}
 	limit, cancel := context.WithTimeout(ctx, plan.readyTimeout)
 	defer cancel()
-	if _, err := front.exchange(limit, "", []byte(initialize.body)); err != nil && ctx.Err() == nil {
+	opening := []byte(initialize.body)
+	if _, err := front.exchange(limit, messageOf(opening), opening, ""); err != nil && ctx.Err() == nil {
 		why := reason(err)
 		if limit.Err() != nil {
 			why = fmt.Sprintf("nothing came within %s (--ready-timeout)", plan.readyTimeout)
@@ -92,6 +93,12 @@ type stdioMessage struct {
 	} `json:"params"`
 }
 
+// messageOf reads a message. What is none is for the bridge to refuse.
+func messageOf(body []byte) (m stdioMessage) {
+	_ = json.Unmarshal(body, &m)
+	return m
+}
+
 func (f *stdioFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
 	f.mu.Lock()
@@ -115,12 +122,8 @@ func (f *stdioFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the message cannot be read", http.StatusBadRequest)
 		return
 	}
-	var m stdioMessage
-	_ = json.Unmarshal(body, &m) // what is no message is for the bridge to refuse
-	if m.Method == "initialize" {
-		revision = m.Params.ProtocolVersion
-	}
-	response, err := f.exchange(r.Context(), revision, body)
+	m := messageOf(body)
+	response, err := f.exchange(r.Context(), m, body, revision)
 	if err != nil {
 		http.Error(w, "the bridge on stdin and stdout: "+reason(err), http.StatusBadGateway)
 		return
@@ -135,7 +138,7 @@ func (f *stdioFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.byID == nil {
 			f.byID = map[string]string{}
 		}
-		f.byID[id] = revision
+		f.byID[id] = m.Params.ProtocolVersion
 		f.mu.Unlock()
 		w.Header().Set("Mcp-Session-Id", id)
 	}
@@ -143,12 +146,10 @@ func (f *stdioFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(response) //nolint:errcheck // the run has gone
 }
 
-// exchange sends a message to the process of a revision and gives its response; nil for a notification. A process that ends, or
-// that is still busy with a request which nobody waits for any more, is replaced.
-func (f *stdioFront) exchange(ctx context.Context, revision string, body []byte) ([]byte, error) {
-	var m stdioMessage
-	_ = json.Unmarshal(body, &m) // as above
-	if m.Method == "initialize" && revision == "" {
+// exchange sends a message to the process of a session's revision, or the one that it asks for, and gives the response; nil for
+// a notification. A process that ends, or that is still busy with a request which nobody waits for any more, is replaced.
+func (f *stdioFront) exchange(ctx context.Context, m stdioMessage, body []byte, revision string) ([]byte, error) {
+	if m.Method == "initialize" {
 		revision = m.Params.ProtocolVersion
 	}
 	p, err := f.process(revision)
@@ -241,7 +242,7 @@ func (p *spoken) ask(ctx context.Context, m stdioMessage, body []byte) ([]byte, 
 			case json.Unmarshal(text, &got) != nil:
 				continue // mcp/stdio tests what else is on stdout
 			case got.Method != "" && got.ID != nil:
-				fmt.Fprintf(p.conn, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", got.ID, answerTo(got.Method))
+				_, _ = p.conn.Write(append(client.Encode(client.Answer(got.ID, got.Method)), '\n')) // a process that has ended shows at the next line
 			case got.Method == "" && bytes.Equal(got.ID, m.ID):
 				return text, nil
 			}
@@ -251,13 +252,6 @@ func (p *spoken) ask(ctx context.Context, m stdioMessage, body []byte) ([]byte, 
 			return nil, errors.New("no response within a minute")
 		}
 	}
-}
-
-func answerTo(method string) string {
-	if method == "ping" {
-		return `"result":{}`
-	}
-	return `"error":{"code":-32601,"message":"the client has no such method"}`
 }
 
 // withID is a response with another id.

@@ -185,8 +185,8 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	return part, end, nil
 }
 
-// mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL. Behind a bridge that selects tools by patterns the site shows
-// only what the jsonrpc module shows.
+// mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL.
+// Behind a bridge that selects tools by patterns the site shows only what the jsonrpc module shows.
 func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) {
 	site, err := fixtures.Builtin(mockSite)
 	if err != nil {

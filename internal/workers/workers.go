@@ -54,9 +54,9 @@ func Run(ctx context.Context, staff Staff, work func(ctx context.Context, number
 	started, at := 0, 0
 	start := func() {
 		started, at = started+1, at+1
-		w := &Worker{run: r, number: started, at: none}
+		w, number := &Worker{run: r, at: none}, started
 		go func() {
-			err := work(ctx, w.number, w)
+			err := work(ctx, number, w)
 			w.leave()
 			if ctx.Err() != nil {
 				err = nil
@@ -126,9 +126,8 @@ func (r *run) found(failed error) ([][]*engine.Part, Again, error) {
 
 // Worker takes checks from the queue of a run. It is for one goroutine.
 type Worker struct {
-	run    *run
-	number int
-	at     int // the bundle that it tests
+	run *run
+	at  int // the bundle that it tests
 }
 
 // Next is the pass to work on next; false: none is left.

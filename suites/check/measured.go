@@ -24,17 +24,17 @@ const (
 // changes the site when it begins, for accounts of its own that no check uses, and looks between checks whether they see
 // that: while there is something else to test the wait costs nothing. T.TTL waits for the rest of it.
 type measures struct {
-	t       *T
-	marker  fixtures.Method // that came with the change, for those who may administer the site
-	lister  Identity
-	waiting map[Identity]string // those who do not see the change yet, and what that is
-	changed time.Time
-	looked  time.Duration // after the change
-	unseen  time.Duration // after the change, when the lister did not see it
-	ttl     time.Duration // after which all saw it; 0: they do not yet
-	over    bool          // nothing more is waited for
-	newcome bool          // a caller that is new to the bridge sees the site as it is
-	rows    []reports.Measurement
+	t             *T
+	marker        fixtures.Method // that came with the change, for those who may administer the site
+	lister        Identity
+	waiting       map[Identity]string // those who do not see the change yet, and what that is
+	changed       time.Time
+	looked        time.Duration // after the change
+	unseen        time.Duration // after the change, when the lister did not see it
+	ttl           time.Duration // after which all saw it; 0: they do not yet
+	over          bool          // nothing more is waited for
+	currentForNew bool          // a caller that is new to the bridge sees the site as it is
+	rows          []reports.Measurement
 }
 
 // Measures reports whether the run measures what it was given of a bridge. How it has started one itself, it knows.
@@ -98,17 +98,17 @@ func (m *measures) serve(change func([]fixtures.Method) []fixtures.Method) {
 func (e *Environment) MeasureNow(ctx context.Context) error {
 	if m := e.measures; m != nil {
 		able := append(m.t.Permissions(Agent), fixtures.AdministerSite)
-		m.newcome = m.sees(ctx, m.t.Drupal.NewUser(able...))
+		m.currentForNew = m.sees(ctx, m.t.Drupal.NewUser(able...))
 		m.look(ctx)
-		if !m.newcome {
+		if !m.currentForNew {
 			if err := m.elsewhere(ctx); err != nil {
 				return err
 			}
 		}
-		if e.NotABridge != "" || !m.newcome && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
+		if e.NotABridge != "" || !m.currentForNew && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
 			m.over = true
 		}
-		for !m.newcome && m.waiting[m.lister] != "" && !m.over {
+		for !m.currentForNew && m.waiting[m.lister] != "" && !m.over {
 			m.wait(ctx)
 		}
 	}
@@ -135,7 +135,7 @@ func (m *measures) elsewhere(ctx context.Context) error {
 func (e *Environment) measurePageSize(ctx context.Context) {
 	t, m := NewT(e), e.measures
 	page := t.As(Agent).List(ctx)
-	if page.NextCursor() == "" && m != nil && m.newcome {
+	if page.NextCursor() == "" && m != nil && m.currentForNew {
 		before := t.Drupal.Site()
 		many, err := fixtures.Builtin(fmt.Sprintf("bulk-%d", max(manyTools, 10*e.PageSize+1)))
 		if err != nil {
@@ -193,7 +193,7 @@ func (m *measures) look(ctx context.Context) {
 // sinceFetch is how long before the first fetch of the site's methods after the change the one before it was, of a bridge that
 // fetches them for all callers and at times of its own, so that it may show a change early.
 func (m *measures) sinceFetch() time.Duration {
-	if m.newcome {
+	if m.currentForNew {
 		return 0
 	}
 	var before time.Time
@@ -331,7 +331,7 @@ func (t *T) ShowsSoon() bool {
 }
 
 // Changeable reports whether a check may change the site whose callers are new to the bridge.
-func (t *T) Changeable() bool { return t.measures != nil && t.measures.newcome || t.TTL() > 0 }
+func (t *T) Changeable() bool { return t.measures != nil && t.measures.currentForNew || t.TTL() > 0 }
 
 // AllowTime lets the requests take longer until it is undone.
 func (e *Environment) AllowTime(limit time.Duration) (undo func()) {

@@ -37,7 +37,7 @@ func (t *T) Replace(ctx context.Context, other *fixtures.Site) {
 // ReplaceForNewcomers is Replace for a check whose callers are all new to the bridge: where such a caller sees the site as it is,
 // nothing needs to be known of the cache.
 func (t *T) ReplaceForNewcomers(ctx context.Context, other *fixtures.Site) {
-	if t.measures != nil && t.measures.newcome {
+	if t.measures != nil && t.measures.currentForNew {
 		t.replace(ctx, other)
 		return
 	}
@@ -47,7 +47,7 @@ func (t *T) ReplaceForNewcomers(ctx context.Context, other *fixtures.Site) {
 // Viewer is who sees a changed site first: a caller with the agent's permissions who is new to the bridge, where such a caller
 // sees the site as it is, else the agent.
 func (t *T) Viewer() Client {
-	if t.measures != nil && t.measures.newcome {
+	if t.measures != nil && t.measures.currentForNew {
 		return t.As(t.Drupal.NewUser(t.Permissions(Agent)...))
 	}
 	return t.As(Agent)
@@ -158,8 +158,7 @@ const (
 )
 
 // ShowsAll reports whether the bridge shows all tools to every caller: it claims that, or one account, which may run all, acts for
-// all of them, or it claims nothing and shows the agent of
-// a known site a tool that the agent may not run.
+// all of them, or it claims nothing and shows the agent of a known site a tool that the agent may not run.
 func (t *T) ShowsAll() bool {
 	switch {
 	case t.OneAccount(), t.Claims("visibility-broad"):

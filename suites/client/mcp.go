@@ -167,15 +167,20 @@ func (s *Session[C]) until(ctx context.Context, id any) func(sofar []byte) bool 
 	}
 }
 
-// answer responds to a request of the server as a client without capabilities does.
-func (s *Session[C]) answer(ctx context.Context, asked map[string]any) {
-	message := map[string]any{"jsonrpc": "2.0", "id": asked["id"]}
-	if asked["method"] == "ping" {
+// Answer is the response of a client without capabilities to a request of the server.
+func Answer(id, method any) map[string]any {
+	message := map[string]any{"jsonrpc": "2.0", "id": id}
+	if method == "ping" {
 		message["result"] = map[string]any{}
 	} else {
 		message["error"] = map[string]any{"code": -32601, "message": "the client has no such method"}
 	}
-	body := Encode(message)
+	return message
+}
+
+// answer sends the response to a request of the server.
+func (s *Session[C]) answer(ctx context.Context, asked map[string]any) {
+	body := Encode(Answer(asked["id"], asked["method"]))
 	s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: s.Headers("", nil), Body: bytes.NewReader(body), Show: string(body)})
 }
 

@@ -255,7 +255,7 @@ func texts() []transformation {
 	replace(`\" to "`, `\"`, `"`)
 	replace(`\/ to /`, `\/`, "/")
 	replace("/ escaped", "/", `\/`)
-	add(`\uXXXX decoded`, func(s string) string {
+	add(`escapes with \u decoded`, func(s string) string {
 		return escapedRune.ReplaceAllStringFunc(s, func(e string) string {
 			n, _ := strconv.ParseUint(e[2:], 16, 32)
 			return string(rune(n))
