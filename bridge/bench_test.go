@@ -296,7 +296,7 @@ func BenchmarkFirstListOf10000(b *testing.B) {
 		s.change(func() {
 			s.meta = fmt.Sprintf(`{"mcp":{"discovery":true},"salt":"%x"}`, sha256.Sum256([]byte{byte(salt)}))
 		})
-		br, err := bridge.New(bridge.Options{Drupal: s.URL, MaxAnswer: 256 << 20})
+		br, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{MaxAnswer: 256 << 20}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -104,12 +104,12 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 		"no site":                 {bridge.Options{}, "base address"},
 		"no http":                 {bridge.Options{Drupal: "ftp://x"}, "base address"},
 		"a password in the URL":   {bridge.Options{Drupal: "http://u:hunter2@x"}, "base address"},
-		"an account without":      {bridge.Options{Drupal: "http://x", ServiceUser: "s", ServicePassword: "p"}, "front-end token"},
-		"a certificate alone":     {bridge.Options{Drupal: "http://x", TLSCert: "c"}, "go together"},
-		"no such authority":       {bridge.Options{Drupal: "http://x", UpstreamCA: "/nonexistent"}, "upstream_ca"},
-		"a pattern with blanks":   {bridge.Options{Drupal: "http://x", Include: []string{" a"}}, "include"},
-		"a page of minus one":     {bridge.Options{Drupal: "http://x", PageSize: -1}, "positive"},
-		"lazy schemas of modules": {bridge.Options{Drupal: "http://x", LazySchemas: true, Source: "module"}, "lazy_schemas"},
+		"an account without":      {bridge.Options{Drupal: "http://x", CallerOptions: bridge.CallerOptions{ServiceUser: "s", ServicePassword: "p"}}, "front-end token"},
+		"a certificate alone":     {bridge.Options{Drupal: "http://x", ServingOptions: bridge.ServingOptions{TLSCert: "c"}}, "go together"},
+		"no such authority":       {bridge.Options{Drupal: "http://x", CallOptions: bridge.CallOptions{UpstreamCA: "/nonexistent"}}, "upstream_ca"},
+		"a pattern with blanks":   {bridge.Options{Drupal: "http://x", ToolOptions: bridge.ToolOptions{Include: []string{" a"}}}, "include"},
+		"a page of minus one":     {bridge.Options{Drupal: "http://x", ToolOptions: bridge.ToolOptions{PageSize: -1}}, "positive"},
+		"lazy schemas of modules": {bridge.Options{Drupal: "http://x", ToolOptions: bridge.ToolOptions{LazySchemas: true, Source: "module"}}, "lazy_schemas"},
 	} {
 		if _, err := bridge.New(c.o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error = %v, want one that says %q", name, err, c.says)
@@ -188,7 +188,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	s := newSite(t, echo)
 	before := runtime.NumGoroutine()
 	for range 10 {
-		b, err := bridge.New(bridge.Options{Drupal: s.URL, Background: time.Minute})
+		b, err := bridge.New(bridge.Options{Drupal: s.URL, DiscoveryOptions: bridge.DiscoveryOptions{Background: time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	s := newSite(t, echo)
-	o := bridge.Options{Drupal: s.URL, HeaderTimeout: 50 * time.Millisecond}
+	o := bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{HeaderTimeout: 50 * time.Millisecond}}
 	b, err := bridge.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 // An address that could be read as another, or as two, replaces no site.
 func TestABadAddressReplacesNoSite(t *testing.T) {
 	s := newSite(t, echo)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, PageSize: 7})
+	b, err := bridge.New(bridge.Options{Drupal: s.URL, ToolOptions: bridge.ToolOptions{PageSize: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

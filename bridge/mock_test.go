@@ -66,7 +66,7 @@ func TestTheModulesListGivesTheSameTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			behind := mock(t, name, func(s *fixtures.Site) { s.Extensions, s.Auth.MCP = true, []string{"basic"} })
 			byMethods := all(t, front(t, bridge.Options{Drupal: behind.URL}), "agent")
-			byModule := all(t, front(t, bridge.Options{Drupal: behind.URL, Source: bridge.SourceModule}), "agent")
+			byModule := all(t, front(t, bridge.Options{Drupal: behind.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}}), "agent")
 			slices.Sort(byMethods)
 			slices.Sort(byModule)
 			if len(byMethods) < 20 || !slices.Equal(byMethods, byModule) {
@@ -79,7 +79,7 @@ func TestTheModulesListGivesTheSameTools(t *testing.T) {
 // A poisoned site costs the tools that are poisoned, and says which.
 func TestAPoisonedSiteLosesOnlyItsBadTools(t *testing.T) {
 	behind := mock(t, "poisoned", func(*fixtures.Site) {})
-	f := front(t, bridge.Options{Drupal: behind.URL, AdminTokens: []caller.Secret{"operator"}})
+	f := front(t, bridge.Options{Drupal: behind.URL, CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator"}}})
 	names := all(t, f, "agent")
 	good := 0
 	for _, name := range names {
@@ -96,7 +96,7 @@ func TestAPoisonedSiteLosesOnlyItsBadTools(t *testing.T) {
 // What a client of MCP is shown of a poisoned site is valid in each revision, so that the strictest loses no tool.
 func TestAPoisonedSiteShowsMCPOnlyValidTools(t *testing.T) {
 	behind := mock(t, "poisoned", func(*fixtures.Site) {})
-	f := front(t, bridge.Options{Drupal: behind.URL, PageSize: 7})
+	f := front(t, bridge.Options{Drupal: behind.URL, ToolOptions: bridge.ToolOptions{PageSize: 7}})
 	want := all(t, f, "agent")
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		var shown []string

@@ -403,7 +403,7 @@ func TestASessionOutlivesItsToken(t *testing.T) {
 }
 
 func TestOAuthIsConfiguredStrictly(t *testing.T) {
-	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp"}
+	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp"}}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestOAuthIsConfiguredStrictly(t *testing.T) {
 func TestStdioNeedsNoToken(t *testing.T) {
 	a := newAuthority(t)
 	s, _ := guarded(t, a)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, OAuthIssuer: a.URL, OAuthResource: resource})
+	b, err := bridge.New(bridge.Options{Drupal: s.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: a.URL, OAuthResource: resource}})
 	if err != nil {
 		t.Fatal(err)
 	}

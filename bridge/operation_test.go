@@ -140,7 +140,7 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	o := bridge.Options{Drupal: newSite(t, echo).URL, TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}
+	o := bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}}
 	for file, block := range map[string]*pem.Block{o.TLSCert: {Type: "CERTIFICATE", Bytes: der}, o.TLSKey: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
@@ -162,13 +162,13 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 	if err := o.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := (bridge.Options{Drupal: o.Drupal, TLSCert: o.TLSKey, TLSKey: o.TLSCert}).Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
+	if err := (bridge.Options{Drupal: o.Drupal, ServingOptions: bridge.ServingOptions{TLSCert: o.TLSKey, TLSKey: o.TLSCert}}).Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
 		t.Errorf("error = %v", err)
 	}
 }
 
 func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {
-	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, BodyTimeout: 50 * time.Millisecond})
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{BodyTimeout: 50 * time.Millisecond}})
 	for _, path := range []string{"/mcp/tools/invoke", "/mcp"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {

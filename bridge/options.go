@@ -27,6 +27,22 @@ type Options struct {
 	PlainHTTP   bool
 	BasePath    string
 
+	ToolOptions
+	DiscoveryOptions
+	CallOptions
+	CallerOptions
+	OAuthOptions
+	ServingOptions
+
+	Transport http.RoundTripper // how the site is reached; nil: a pooled transport of the bridge's own
+	Now       func() time.Time  // the clock of all TTLs and rates; nil: time.Now
+	Logger    *slog.Logger      // nil: nothing is logged
+
+	warnings []string // about the files that the options were read from
+}
+
+// ToolOptions say which methods of the site become tools, and how a tool is described.
+type ToolOptions struct {
 	Source      SourceKind
 	Expose      discovery.Exposure
 	Visibility  Visibility
@@ -41,7 +57,10 @@ type Options struct {
 	TargetMethod string
 	TargetValue  string
 	TargetMax    int
+}
 
+// DiscoveryOptions say how long, and for how many callers, the site's list of methods is cached.
+type DiscoveryOptions struct {
 	DiscoveryTTL  time.Duration
 	PermissionTTL time.Duration
 	RefusedTTL    time.Duration
@@ -51,17 +70,22 @@ type Options struct {
 	MaxCallers    int
 	MaxDiscovery  int
 	Languages     []string
+}
 
+// CallOptions bound the requests to the site and the calls of tools.
+type CallOptions struct {
 	UpstreamTimeout time.Duration
 	MaxAnswer       int64
 	MaxInFlight     int
 	MaxWaiting      int
 	UpstreamCA      string
+	Output          invoke.OutputCheck
+	RatePerSec      float64
+	RateBurst       int
+}
 
-	Output     invoke.OutputCheck
-	RatePerSec float64
-	RateBurst  int
-
+// CallerOptions say whose credentials the bridge accepts and forwards, and how many wrong ones.
+type CallerOptions struct {
 	Credentials     []caller.Scheme
 	ServiceUser     string
 	ServicePassword caller.Secret
@@ -73,7 +97,10 @@ type Options struct {
 	ForwardAddress  bool
 	AdminMethod     string
 	AdminTokens     []caller.Secret
+}
 
+// OAuthOptions name the authorization server whose access tokens the bridge accepts.
+type OAuthOptions struct {
 	OAuthIssuer       string
 	OAuthResource     string
 	OAuthAudience     []string
@@ -82,7 +109,10 @@ type Options struct {
 	OAuthIntrospect   bool
 	OAuthClient       string
 	OAuthClientSecret caller.Secret
+}
 
+// ServingOptions bound what callers cost in memory, connections and time, and say how the bridge serves them.
+type ServingOptions struct {
 	MaxBody                 int64
 	MaxBuffered             int64
 	MaxConnections          int
@@ -101,12 +131,6 @@ type Options struct {
 	AuditLog       string
 	TLSCert        string
 	TLSKey         string
-
-	Transport http.RoundTripper // how the site is reached; nil: a pooled transport of the bridge's own
-	Now       func() time.Time  // the clock of all TTLs and rates; nil: time.Now
-	Logger    *slog.Logger      // nil: nothing is logged
-
-	warnings []string // about the files that the options were read from
 }
 
 // SourceKind says where the site's methods are discovered.

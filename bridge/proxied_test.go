@@ -51,7 +51,7 @@ func exchangeRaw(t *testing.T, address, request string) string {
 // Between SIGTERM and the end of drain_pause readiness fails, while requests are served and connections given up.
 func TestTheBridgeDrains(t *testing.T) {
 	s := newSite(t, echo)
-	address, stop := served(t, bridge.Options{Drupal: s.URL, DrainPause: 1500 * time.Millisecond})
+	address, stop := served(t, bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{DrainPause: 1500 * time.Millisecond}})
 	status := func(method, path string) (int, bool) {
 		r, err := http.NewRequest(method, "http://"+address+path, nil)
 		if err != nil {
@@ -87,7 +87,7 @@ func TestTheBridgeDrains(t *testing.T) {
 
 // What proxies and monitors ask by default gets a success, under any host name and without credentials.
 func TestUsualHealthChecks(t *testing.T) {
-	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, AllowedHosts: []string{"bridge.example"}})
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{AllowedHosts: []string{"bridge.example"}}})
 	for _, head := range []string{
 		"OPTIONS / HTTP/1.0\r\n", "OPTIONS * HTTP/1.0\r\n", "HEAD / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nHost: 10.0.0.7\r\nConnection: close\r\n",
 		"GET /health HTTP/1.0\r\n", "GET /ping HTTP/1.0\r\n", "GET /livez HTTP/1.0\r\n", "HEAD /ready HTTP/1.0\r\n", "OPTIONS /readyz HTTP/1.0\r\n",
@@ -214,7 +214,7 @@ func TestARequestHasOneBound(t *testing.T) {
 	if took := time.Since(began); took > 4*time.Second { // two requests, one after the other
 		t.Errorf("two rounds of requests with a bound of 1 s took %s", took)
 	}
-	if _, err := bridge.New(bridge.Options{Drupal: s.URL, UpstreamTimeout: time.Minute, RequestTimeout: time.Second}); err == nil {
+	if _, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Minute}, ServingOptions: bridge.ServingOptions{RequestTimeout: time.Second}}); err == nil {
 		t.Error("a bound below upstream_timeout is taken")
 	}
 }
@@ -232,7 +232,7 @@ func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
 
 // With a listener of their own, metrics and administration are not on the public one; probes are on both.
 func TestTheOperatorsListener(t *testing.T) {
-	o := bridge.Options{Drupal: newSite(t, echo).URL, AdminListen: "127.0.0.1:0", AllowedHosts: []string{"bridge.example"}, MaxConnections: 1}
+	o := bridge.Options{Drupal: newSite(t, echo).URL, AdminListen: "127.0.0.1:0", ServingOptions: bridge.ServingOptions{AllowedHosts: []string{"bridge.example"}, MaxConnections: 1}}
 	b, err := bridge.New(o)
 	if err != nil {
 		t.Fatal(err)

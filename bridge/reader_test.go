@@ -57,7 +57,7 @@ func largeSite(t *testing.T) *site {
 }
 
 func TestACallerWhoDoesNotReadIsCutOff(t *testing.T) {
-	address, _ := served(t, bridge.Options{Drupal: largeSite(t).URL, WriteTimeout: 100 * time.Millisecond})
+	address, _ := served(t, bridge.Options{Drupal: largeSite(t).URL, ServingOptions: bridge.ServingOptions{WriteTimeout: 100 * time.Millisecond}})
 	for path, request := range largeCalls {
 		res := reads(t, address, request)
 		eventually(t, path+" still waits for a caller who does not read", func() bool {
@@ -78,7 +78,7 @@ func TestACallerWhoDoesNotReadIsCutOff(t *testing.T) {
 // The time is for each part of a response, not for the whole.
 func TestACallerWhoReadsSlowlyGetsItAll(t *testing.T) {
 	const within = 500 * time.Millisecond
-	address, _ := served(t, bridge.Options{Drupal: largeSite(t).URL, WriteTimeout: within})
+	address, _ := served(t, bridge.Options{Drupal: largeSite(t).URL, ServingOptions: bridge.ServingOptions{WriteTimeout: within}})
 	for path, request := range largeCalls {
 		start := time.Now()
 		res := reads(t, address, request)

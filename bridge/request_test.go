@@ -50,8 +50,12 @@ func FuzzRequest(f *testing.F) {
 		defer log.Reset()
 		return log.String()
 	}
-	b, err := bridge.New(bridge.Options{Drupal: "http://site.example", Transport: fuzzSite{}, AdminTokens: []caller.Secret{"operator-canary"},
-		AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30, Logger: logger})
+	b, err := bridge.New(bridge.Options{
+		Drupal:        "http://site.example",
+		Transport:     fuzzSite{},
+		CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator-canary"}, AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30},
+		Logger:        logger,
+	})
 	if err != nil {
 		f.Fatal(err)
 	}

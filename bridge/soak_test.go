@@ -77,7 +77,7 @@ func TestSoak(t *testing.T) {
 	}
 	behind := httptest.NewServer(drupal)
 	defer behind.Close()
-	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 5 * time.Second, DiscoveryTTL: time.Second, PermissionTTL: time.Second})
+	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 5 * time.Second}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

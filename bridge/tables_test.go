@@ -131,21 +131,20 @@ func TestEveryOptionIsASetting(t *testing.T) {
 		if !slices.ContainsFunc(samples, func(text string) bool { return s.Set(&o, text) == nil }) {
 			t.Errorf("%s takes none of the samples %v", s.Name, samples)
 		}
-		v := reflect.ValueOf(o)
-		for i := range v.NumField() {
-			if field := v.Type().Field(i).Name; !v.Field(i).IsZero() {
-				if set[field] != "" {
-					t.Errorf("%s and %s are the same option", set[field], s.Name)
-				}
-				set[field] = s.Name
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[bridge.Options]()) {
+			if field.Anonymous || reflect.ValueOf(o).FieldByIndex(field.Index).IsZero() {
+				continue
 			}
+			if set[field.Name] != "" {
+				t.Errorf("%s and %s are the same option", set[field.Name], s.Name)
+			}
+			set[field.Name] = s.Name
 		}
 	}
 	exempt := map[string]bool{"Types": true, "Transport": true, "Now": true, "Logger": true}
-	fields := reflect.TypeFor[bridge.Options]()
-	for i := range fields.NumField() {
-		if name := fields.Field(i).Name; fields.Field(i).IsExported() && set[name] == "" && !exempt[name] {
-			t.Errorf("Options.%s is no setting, so it is documented nowhere", name)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[bridge.Options]()) {
+		if field.IsExported() && !field.Anonymous && set[field.Name] == "" && !exempt[field.Name] {
+			t.Errorf("Options.%s is no setting, so it is documented nowhere", field.Name)
 		}
 	}
 }

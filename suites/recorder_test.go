@@ -34,7 +34,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.Close() })
-	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, UpstreamTimeout: o.Bridge.UpstreamTimeout})
+	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}})
 	if err != nil {
 		t.Fatal(err)
 	}

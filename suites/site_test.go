@@ -47,7 +47,7 @@ func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *moc
 		t.Cleanup(func() { before.Close() })
 		o.Site.Recorder, address = recording, before.URL
 	}
-	b, err := bridge.New(bridge.Options{Drupal: address, DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond, UpstreamTimeout: time.Second})
+	b, err := bridge.New(bridge.Options{Drupal: address, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond}, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,9 +89,9 @@ func TestBeforeARealSite(t *testing.T) {
 		patterns *suites.Patterns
 		most     int // MUSTs that are not testable
 	}{
-		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 29}, "", nil, 6},
-		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", nil, 10},
-		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
+		"that shows the McpTool attribute": {nil, bridge.Options{ToolOptions: bridge.ToolOptions{PageSize: 29}}, "", nil, 6},
+		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{ToolOptions: bridge.ToolOptions{Include: []string{"content.*", "result.*", "shape.*"}}}, "-discovery-permission", nil, 10},
+		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{ToolOptions: bridge.ToolOptions{Include: []string{"content.*", "result.*", "shape.*"}}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimed, err := suites.Claim(suites.DefaultCapabilities(), c.claims)

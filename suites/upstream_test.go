@@ -15,7 +15,7 @@ import (
 func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const timeout = 500 * time.Millisecond
-	reference, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal), UpstreamTimeout: timeout})
+	reference, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal), CallOptions: bridge.CallOptions{UpstreamTimeout: timeout}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,14 +25,30 @@ type plan struct {
 	constant *uint64
 	constAs  string
 
-	format     string
-	isFormat   func(string) bool
-	pattern    *pattern
-	minLength  *int
-	maxLength  *int
 	bounds     []bound
 	multipleOf *big.Rat
+	textPlan
+	objectPlan
+	arrayPlan
 
+	same         []*plan // $ref and allOf: all must hold
+	any, one     []*plan
+	not          *plan
+	cond         *plan
+	then, orElse *plan
+}
+
+// textPlan is what a string is compared with.
+type textPlan struct {
+	format    string
+	isFormat  func(string) bool
+	pattern   *pattern
+	minLength *int
+	maxLength *int
+}
+
+// objectPlan is what an object and its members are compared with.
+type objectPlan struct {
 	minMembers *int
 	maxMembers *int
 	required   []string
@@ -43,6 +59,11 @@ type plan struct {
 	names      *plan
 	dependents map[string]dependent
 
+	restMembers *plan // unevaluatedProperties
+}
+
+// arrayPlan is what an array and its items are compared with.
+type arrayPlan struct {
 	minItems    *int
 	maxItems    *int
 	unique      bool
@@ -53,14 +74,7 @@ type plan struct {
 	minContains int
 	maxContains *int
 
-	same         []*plan // $ref and allOf: all must hold
-	any, one     []*plan
-	not          *plan
-	cond         *plan
-	then, orElse *plan
-
-	restMembers *plan // unevaluatedProperties
-	restItems   *plan // unevaluatedItems
+	restItems *plan // unevaluatedItems
 }
 
 // bound is what a number is compared with.
@@ -141,8 +155,10 @@ func (p *planner) plan(s *santhosh.Schema) (*plan, error) {
 		return known, nil
 	}
 	made := &plan{
-		minLength: s.MinLength, maxLength: s.MaxLength, bounds: boundsOf(s), multipleOf: s.MultipleOf, minMembers: s.MinProperties, maxMembers: s.MaxProperties,
-		required: s.Required, minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems, minContains: 1, maxContains: s.MaxContains,
+		bounds: boundsOf(s), multipleOf: s.MultipleOf,
+		textPlan:   textPlan{minLength: s.MinLength, maxLength: s.MaxLength},
+		objectPlan: objectPlan{minMembers: s.MinProperties, maxMembers: s.MaxProperties, required: s.Required},
+		arrayPlan:  arrayPlan{minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems, minContains: 1, maxContains: s.MaxContains},
 	}
 	p.known[s] = made
 	if s.Bool != nil {

@@ -36,8 +36,12 @@ func mutant() {
 		fmt.Fprintln(os.Stderr, "there is no mutant", os.Args[1])
 		os.Exit(1)
 	}
-	o := bridge.Options{Drupal: os.Getenv("DRUPAL_URL"), DiscoveryTTL: time.Second, PermissionTTL: time.Second, UpstreamTimeout: 2 * time.Second,
-		AddressFailures: 100000, TotalFailures: 100000}
+	o := bridge.Options{
+		Drupal:           os.Getenv("DRUPAL_URL"),
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: 2 * time.Second},
+		CallerOptions:    bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000},
+	}
 	if m.Transport != nil {
 		o.Transport = m.Transport(&http.Transport{})
 	}
@@ -164,7 +168,7 @@ func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (add
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { behind.Close() })
-	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 2 * time.Second, AddressFailures: 100000, TotalFailures: 100000})
+	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 2 * time.Second}, CallerOptions: bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +234,12 @@ func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
 
 // crashes is a bridge for --exec: the reference bridge, which ends by itself at a request of the method that its argument names.
 func crashes() {
-	b, err := bridge.New(bridge.Options{Drupal: os.Getenv("DRUPAL_URL"), DiscoveryTTL: time.Second, PermissionTTL: time.Second, UpstreamTimeout: 2 * time.Second,
-		AddressFailures: 100000, TotalFailures: 100000})
+	b, err := bridge.New(bridge.Options{
+		Drupal:           os.Getenv("DRUPAL_URL"),
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: 2 * time.Second},
+		CallerOptions:    bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000},
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -29,32 +29,38 @@ import (
 
 // plan is what a run does, settled from flags and configuration.
 type plan struct {
-	target           engine.Target
-	exec, mockListen string
-	moreURLs         []string // of replicas beside the target
-	replicas         int      // that exec starts
-	proxy            recording
-	mcpStdio         string   // command that is the bridge on stdio; "": none
-	withModule       string   // version of the MCP module whose endpoints the mock has; "": none
-	stdioAlone       bool     // the bridge is on stdio and nowhere else
-	env              []string // names of variables that the bridge of --exec receives
-	readyTimeout     time.Duration
-	reportDir        string
-	baseline         *baseline.File  // nil: none
-	previous         *reports.Report // nil: none
-	legs             []leg
-	filtered         bool   // --only or --skip, or the configuration's, leave clauses out
-	rerunOf          string // the report whose failed clauses alone are tested; "": all are
-	shard            shard
-	group            *processtree.Group // the bridges of --exec, of all workers; nil: none are started
-	logDir           string             // where log is written; "": in reportDir, where it stands in the end
-	log              *bridgeLog         // of the bridges of --exec; nil: none was started
-	warnings         io.Writer
-	failFast         bool
-	keepUp           bool             // the stages stay up after the run
-	kept             []*keptStage     // those that are up
-	keys             *authserver.Keys // of the stages
-	file             *settings.File   // the configuration; empty where none was given
+	target engine.Target
+	started
+	mockListen string
+	moreURLs   []string // of replicas beside the target
+	proxy      recording
+	withModule string // version of the MCP module whose endpoints the mock has; "": none
+	reportDir  string
+	baseline   *baseline.File  // nil: none
+	previous   *reports.Report // nil: none
+	legs       []leg
+	filtered   bool   // --only or --skip, or the configuration's, leave clauses out
+	rerunOf    string // the report whose failed clauses alone are tested; "": all are
+	shard      shard
+	warnings   io.Writer
+	failFast   bool
+	keepUp     bool             // the stages stay up after the run
+	kept       []*keptStage     // those that are up
+	keys       *authserver.Keys // of the stages
+	file       *settings.File   // the configuration; empty where none was given
+}
+
+// started is the bridge that the run starts.
+type started struct {
+	exec         string
+	replicas     int      // that exec starts
+	mcpStdio     string   // command that is the bridge on stdio; "": none
+	stdioAlone   bool     // the bridge is on stdio and nowhere else
+	env          []string // names of variables that the bridge receives
+	readyTimeout time.Duration
+	group        *processtree.Group // the bridges of --exec, of all workers; nil: none are started
+	logDir       string             // where log is written; "": in reportDir, where it stands in the end
+	log          *bridgeLog         // of the bridges of --exec; nil: none was started
 }
 
 // leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
@@ -85,8 +91,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{
-		target: v.Target(), exec: v.Exec, mockListen: v.MockListen, moreURLs: v.MoreURLs, replicas: v.Replicas, failFast: v.FailFast,
-		mcpStdio: v.MCPStdio, withModule: v.WithModule, readyTimeout: time.Duration(v.ReadyTimeout), reportDir: v.ReportDir, file: &v.File,
+		target: v.Target(), mockListen: v.MockListen, moreURLs: v.MoreURLs, failFast: v.FailFast, withModule: v.WithModule, reportDir: v.ReportDir, file: &v.File,
+		started:  started{exec: v.Exec, replicas: v.Replicas, mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout)},
 		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
 	switch {

@@ -52,7 +52,7 @@ func newRealSite(t *testing.T) *realSite {
 	server := httptest.NewServer(s.drupal)
 	t.Cleanup(server.Close)
 	s.site = server.URL
-	b, err := bridge.New(bridge.Options{Drupal: s.site, Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")})
+	b, err := bridge.New(bridge.Options{Drupal: s.site, CallerOptions: bridge.CallerOptions{Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -304,7 +304,7 @@ func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Rep
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{exec: r.command, env: r.env, readyTimeout: readyTime, reportDir: logs, group: processtree.NewGroup()}
+	p := &plan{reportDir: logs, started: started{exec: r.command, env: r.env, readyTimeout: readyTime, group: processtree.NewGroup()}}
 	defer p.closeGroup(cmd.Context())
 	stage, err := p.stage(cmd.Context(), leg{options: options})
 	if err != nil {

@@ -29,21 +29,26 @@ type File struct {
 	Timeout        Duration            `yaml:"timeout"`
 	RunTimeout     Duration            `yaml:"run_timeout"`
 	Invocations    []Invocation        `yaml:"invocations"`
-	Only           []string            `yaml:"only"`
-	Skip           []string            `yaml:"skip"`
-	Clients        []string            `yaml:"clients"`
-	Contract       string              `yaml:"contract"`
-	Wire           string              `yaml:"wire"`
-	Strict         bool                `yaml:"strict"`
-	Baseline       string              `yaml:"baseline"`
 	ReportDir      string              `yaml:"report_dir"`
-	Seed           int64               `yaml:"seed"`
-	Cases          int                 `yaml:"cases"`
+	Scope          `yaml:",inline"`
 
 	path     string
 	lines    map[string]int // of keys, for errors that are found later
 	resolved []string       // the values of all secrets that were read
 	sessions []Session      // that logins opened
+}
+
+// Scope is which clauses are tested, with how many cases, and what is held against the bridge.
+type Scope struct {
+	Only     []string `yaml:"only"`
+	Skip     []string `yaml:"skip"`
+	Clients  []string `yaml:"clients"`
+	Contract string   `yaml:"contract"`
+	Wire     string   `yaml:"wire"`
+	Strict   bool     `yaml:"strict"`
+	Baseline string   `yaml:"baseline"`
+	Seed     int64    `yaml:"seed"`
+	Cases    int      `yaml:"cases"`
 }
 
 // ForOneBridge names a key that applies to one bridge in particular, and not to the run as a whole; "" where there is none.

@@ -53,8 +53,8 @@ func schemaOf(t reflect.Type, at string, help map[string]string) map[string]any 
 		return s
 	case reflect.Struct:
 		properties := map[string]any{}
-		for field := range t.Fields() {
-			if name := field.Tag.Get("yaml"); name != "" {
+		for _, field := range reflect.VisibleFields(t) {
+			if name := field.Tag.Get("yaml"); name != "" && !field.Anonymous {
 				key := strings.TrimPrefix(at+"."+name, ".")
 				property := schemaOf(field.Type, key, help)
 				if text := help[key]; text != "" {

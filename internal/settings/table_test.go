@@ -34,8 +34,8 @@ func keysOf(t reflect.Type, at string) []string {
 		}
 	case reflect.Struct:
 		var all []string
-		for field := range t.Fields() {
-			if name := field.Tag.Get("yaml"); name != "" {
+		for _, field := range reflect.VisibleFields(t) {
+			if name := field.Tag.Get("yaml"); name != "" && !field.Anonymous {
 				all = append(all, keysOf(field.Type, strings.TrimPrefix(at+"."+name, "."))...)
 			}
 		}

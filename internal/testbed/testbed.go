@@ -143,9 +143,13 @@ func (t *Testbed) start(o Options) (err error) {
 		return fmt.Errorf("start the mock Drupal: %w", err)
 	}
 	settings := bridge.Options{
-		Drupal: t.site.URL, DiscoveryTTL: TTL, PermissionTTL: PermissionTTL, UpstreamTimeout: UpstreamTimeout,
-		MaxAnswer: MaxResponse, MaxBody: MaxBody, Now: t.Now, Logger: slog.New(slog.DiscardHandler),
-		AddressFailures: maxRefusals, TotalFailures: maxRefusals,
+		Drupal:           t.site.URL,
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: TTL, PermissionTTL: PermissionTTL},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: UpstreamTimeout, MaxAnswer: MaxResponse},
+		ServingOptions:   bridge.ServingOptions{MaxBody: MaxBody},
+		Now:              t.Now,
+		Logger:           slog.New(slog.DiscardHandler),
+		CallerOptions:    bridge.CallerOptions{AddressFailures: maxRefusals, TotalFailures: maxRefusals},
 	}
 	t.Profile.Bridge(&settings)
 	if t.Authority != nil {

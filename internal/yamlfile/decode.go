@@ -154,8 +154,8 @@ func keyOf(f reflect.StructField) string {
 
 func keysOf(t reflect.Type) []string {
 	var keys []string
-	for i := range t.NumField() {
-		if key := keyOf(t.Field(i)); key != "" {
+	for _, field := range reflect.VisibleFields(t) {
+		if key := keyOf(field); key != "" {
 			keys = append(keys, key)
 		}
 	}

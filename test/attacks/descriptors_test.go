@@ -24,7 +24,7 @@ func TestDescriptorsChild(t *testing.T) {
 	if site == "" {
 		t.Skip("TestDescriptorsExhausted starts it")
 	}
-	o := bridge.Options{Drupal: site, HeaderTimeout: time.Minute}
+	o := bridge.Options{Drupal: site, ServingOptions: bridge.ServingOptions{HeaderTimeout: time.Minute}}
 	_, server, l := newServer(t, o)
 	fmt.Println("listening on", l.Addr())
 	ctx, cancel := context.WithCancel(t.Context())

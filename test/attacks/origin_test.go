@@ -114,7 +114,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	originPair(t, cert, key, 1)
-	o := bridge.Options{Drupal: newIdentitySite(t).URL, TLSCert: cert, TLSKey: key}
+	o := bridge.Options{Drupal: newIdentitySite(t).URL, ServingOptions: bridge.ServingOptions{TLSCert: cert, TLSKey: key}}
 	_, server, l := newServer(t, o)
 	go server.ServeTLS(l, "", "") //nolint:errcheck // it ends with Close
 	defer server.Close()
@@ -185,7 +185,7 @@ func TestOriginAuditLog(t *testing.T) {
 	if err := os.Rename(file, file+".1"); err != nil { // as logrotate does
 		t.Fatal(err)
 	}
-	if err := b.Reload(bridge.Options{Drupal: site.URL, AuditLog: file}); err != nil {
+	if err := b.Reload(bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: file}}); err != nil {
 		t.Fatal(err)
 	}
 	identitySend(t, "POST", base+"/mcp/tools/invoke", secret, "Authorization", "Bearer good-canary-token")
@@ -228,7 +228,7 @@ func TestOriginAuditLog(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file may be read by others: %v %v", info.Mode(), err)
 	}
-	if err := (bridge.Options{Drupal: site.URL, AuditLog: filepath.Join(t.TempDir(), "none", "x")}).Check(); err == nil || !strings.Contains(err.Error(), "audit_log") {
+	if err := (bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: filepath.Join(t.TempDir(), "none", "x")}}).Check(); err == nil || !strings.Contains(err.Error(), "audit_log") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func TestSessionSurvivesAReload(t *testing.T) {
 	agent := []string{"Authorization", identityBasic("user1", "user1-pass")}
 	id := sessionOpen(t, base, agent...)
 	for range 3 {
-		if err := b.Reload(bridge.Options{Drupal: site.URL, PageSize: 10}); err != nil {
+		if err := b.Reload(bridge.Options{Drupal: site.URL, ToolOptions: bridge.ToolOptions{PageSize: 10}}); err != nil {
 			t.Fatal(err)
 		}
 		if status := sessionPing(t, base, id, agent...); status != 200 {

@@ -30,7 +30,7 @@ func serveOAuth(t *testing.T) (as *authserver.Server, bridgeURL string) {
 	t.Cleanup(upstream.Close)
 	front := httptest.NewUnstartedServer(nil)
 	bridgeURL = "http://" + front.Listener.Addr().String()
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"})
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridge
 	}
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryTTL: ttl, PermissionTTL: ttl, PageSize: 20})
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,8 +88,12 @@ func stand(t *testing.T, change string) []string {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	b, err := bridge.New(bridge.Options{Drupal: "http://" + site, DiscoveryTTL: time.Second, PermissionTTL: time.Second, UpstreamTimeout: time.Second,
-		Logger: slog.New(slog.DiscardHandler)})
+	b, err := bridge.New(bridge.Options{
+		Drupal:           "http://" + site,
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: time.Second},
+		Logger:           slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

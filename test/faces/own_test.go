@@ -21,8 +21,12 @@ import (
 const childMode = "BRIDGECHECK_TEST_FACE"
 
 func reference(t testing.TB, site string) http.Handler {
-	b, err := bridge.New(bridge.Options{Drupal: site, DiscoveryTTL: bridgetest.DiscoveryTTL, UpstreamTimeout: bridgetest.UpstreamTimeout,
-		Logger: slog.New(slog.DiscardHandler)})
+	b, err := bridge.New(bridge.Options{
+		Drupal:           site,
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: bridgetest.DiscoveryTTL},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: bridgetest.UpstreamTimeout},
+		Logger:           slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
