@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -93,6 +94,7 @@ func addCompletions(root *cobra.Command) {
 		{"report convert", "to", oneOf(format.Names())},
 		{"selftest", "mutant", oneOf(mutantNames())},
 		{"mock", "site", siteWords},
+		{"tools diff", "format", oneOf(surface.Formats)},
 		{"mock", "with-module", oneOf([]string{"v1.3", "v1.4"})},
 	} {
 		cmd, _, err := root.Find(strings.Fields(c.command))

@@ -149,15 +149,7 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 	} else {
 		defer stage.close()
 	}
-	o := l.options
-	if stage.control != nil {
-		o.Site.Control = stage.control
-	}
-	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
-	o.Connection.Dial, o.Bridge.Replicas = stage.dial, stage.replicas
-	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, stage.discoveryTTL)
-	o.Bridge.PermissionTTL = stage.permissionTTL
-	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, stage.upstreamTimeout)
+	o := stage.options(l.options)
 	o.Bridge.StdioAlone = p.stdioAlone
 	if o.Bridge.Owned = p.exec != "" || p.stdioAlone; !o.Bridge.Owned && stage.drupal == nil {
 		fmt.Fprintf(p.warnings, "bridgecheck: the run sends at most %d requests with wrong credentials; Drupal locks an address after 50 in an hour\n", check.MostWrong)
@@ -183,6 +175,19 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 		return part, ending{}, nil
 	}
 	return part, end, nil
+}
+
+// options are those of a run on the stage.
+func (s *stage) options(o engine.Options) engine.Options {
+	if s.control != nil {
+		o.Site.Control = s.control
+	}
+	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = s.drupal, s.site, s.recorder, s.authority, s.advance, s.stdio
+	o.Connection.Dial, o.Bridge.Replicas = s.dial, s.replicas
+	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, s.discoveryTTL)
+	o.Bridge.PermissionTTL = s.permissionTTL
+	o.Bridge.UpstreamTimeout = cmp.Or(o.Bridge.UpstreamTimeout, s.upstreamTimeout)
+	return o
 }
 
 // mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL.

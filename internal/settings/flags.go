@@ -30,6 +30,16 @@ func AddFlags(fs *pflag.FlagSet, v *Values) {
 	}
 }
 
+// AddSome adds the flags of some settings, for a command that reaches a bridge as a run does; v has the defaults of all.
+func AddSome(fs *pflag.FlagSet, v *Values, names ...string) {
+	AddFlags(pflag.NewFlagSet("defaults", pflag.ContinueOnError), v)
+	for _, s := range Table() {
+		if slices.Contains(names, s.Flag) {
+			s.add(fs, v)
+		}
+	}
+}
+
 // add adds the setting's flag. A default that cannot be read is a mistake in the table.
 func (s Setting) add(fs *pflag.FlagSet, v *Values) {
 	number, _ := strconv.Atoi(s.Default)

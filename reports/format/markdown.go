@@ -214,6 +214,9 @@ func markdownTable(b *strings.Builder, r *reports.Report) {
 // mdLinks are what GitHub makes a link of without further syntax.
 var mdLinks = strings.NewReplacer("://", "&#58;//", "www.", "&#119;ww.", "WWW.", "&#87;WW.")
 
+// Inline makes a text one line of Markdown that shows it as it is, for pages beside those of a report.
+func Inline(s string) string { return md(s) }
+
 // md makes one line of text, safe between Markdown and the HTML in it: shown as it is, never a link, tag, table cell, list or
 // heading, wherever it stands in a line.
 func md(s string) string {

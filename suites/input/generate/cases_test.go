@@ -342,3 +342,8 @@ func FuzzCases(f *testing.F) {
 		m.DrawnBroken()
 	})
 }
+
+// An array that says nothing of its items but that it contains some gets an example.
+func TestExampleOfContainsAlone(t *testing.T) {
+	Example(map[string]any{"type": "array", "contains": map[string]any{"type": "integer"}})
+}

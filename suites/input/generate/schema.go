@@ -30,7 +30,8 @@ func effective(schema any) map[string]any {
 // merged joins a schema with the members of another that it does not have itself; properties are joined one by one.
 func merged(s map[string]any, branch any) map[string]any {
 	other, _ := branch.(map[string]any)
-	m := maps.Clone(s)
+	m := map[string]any{}
+	maps.Copy(m, s) // s may be nil
 	for name, v := range other {
 		mine, there := m[name]
 		switch {
