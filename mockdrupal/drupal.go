@@ -55,6 +55,7 @@ type Options struct {
 	Drupal       string                                       // the version of Drupal core: see Cores; "": as recorded
 	JSONRPC      int                                          // the line of the jsonrpc module: 3, or 2, which was recorded; 0: 3
 	ControlToken string                                       // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
+	Run          string                                       // address that takes connections until the test run ends which serves this mock; "": none serves it
 	Logger       *slog.Logger                                 // one line a request, at debug level; nil: none
 }
 
@@ -170,7 +171,7 @@ func (d *Drupal) ActiveQuirks() []string { return d.quirks.Active() }
 func (d *Drupal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == control.AboutPath {
 		at, _ := d.controlURL.Load().(string)
-		respond(w, control.About{Mock: "bridgecheck", Control: at}, nil)
+		respond(w, control.About{Mock: "bridgecheck", Control: at, Run: d.options.Run}, nil)
 		return
 	}
 	if d.control != nil && strings.HasPrefix(r.URL.Path, control.Prefix) {

@@ -28,7 +28,7 @@ const stdioURL = "http://127.0.0.1"
 // address of this machine. A mock Drupal is there for its environment; that the bridge acts as the account service of it is for
 // the capability auth-service to say.
 func (s *stage) overStdio(ctx context.Context, plan *plan, o engine.Options) error {
-	drupal, err := s.mock("127.0.0.1:0", plan.withModule, o)
+	drupal, err := s.mock(ctx, plan, "127.0.0.1:0", o)
 	if err != nil {
 		return err
 	}

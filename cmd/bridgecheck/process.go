@@ -62,7 +62,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if plan.proxy.site != nil {
 		drupal, err = s.real(ctx, plan.proxy)
 	} else {
-		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), plan.withModule, o)
+		drupal, err = s.mock(ctx, plan, cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
 	}
 	if err != nil {
 		return err

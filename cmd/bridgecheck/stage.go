@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/url"
 	"slices"
 	"time"
@@ -70,7 +71,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":
-		_, err = s.mock(p.mockListen, p.withModule, l.options)
+		_, err = s.mock(ctx, p, p.mockListen, l.options)
 	}
 	if err != nil {
 		s.close()
@@ -191,8 +192,9 @@ func (s *stage) options(o engine.Options) engine.Options {
 }
 
 // mock serves the default site at addr, with the endpoints of a version of the MCP module if one is given, and returns its URL.
-// Behind a bridge that selects tools by patterns the site shows only what the jsonrpc module shows.
-func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) {
+// Behind a bridge that selects tools by patterns the site shows only what the jsonrpc module shows. Where the mock of another run is
+// at addr, it waits for the end of that run.
+func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options) (string, error) {
 	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
@@ -201,7 +203,12 @@ func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) 
 	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc accepts none by default
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
-	var mock mockdrupal.Options
+	lasts, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("letting other runs see that this one lasts: %w", err)
+	}
+	s.stops = append(s.stops, func() { lasts.Close() })
+	mock := mockdrupal.Options{Run: lasts.Addr().String()}
 	if slices.Contains(o.Capabilities, check.OAuth) {
 		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Keys: s.keys}); err != nil {
 			return "", err
@@ -209,8 +216,8 @@ func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) 
 		s.stops = append(s.stops, s.authority.Close)
 		mock.Trusted = s.authority.Account
 	}
-	if withModule != "" {
-		extension, err := module.New(withModule)
+	if p.withModule != "" {
+		extension, err := module.New(p.withModule)
 		if err != nil {
 			return "", usageError(err)
 		}
@@ -221,16 +228,40 @@ func (s *stage) mock(addr, withModule string, o engine.Options) (string, error) 
 		return "", err
 	}
 	server, err := drupal.Listen(addr)
-	if err != nil {
-		if about, is := control.Ask(context.Background(), addr); is {
+	for err != nil {
+		about, is := control.Ask(ctx, addr)
+		switch {
+		case !is:
+			return "", cannotListen("mock-listen", addr, err)
+		case about.Run == "":
 			return "", ofTheMock(addr, about)
 		}
-		return "", cannotListen("mock-listen", addr, err)
+		fmt.Fprintf(p.warnings, "bridgecheck: another run serves its mock Drupal at %s: this one begins when that has ended\n", addr)
+		if err := awaitEnd(ctx, about.Run); err != nil {
+			return "", err
+		}
+		server, err = drupal.Listen(addr)
 	}
 	s.drupal = drupal
 	s.stops = append(s.stops, func() { server.Close() })
 	s.siteURL = reachable(server.URL)
 	return s.siteURL, nil
+}
+
+// awaitEnd waits until nothing takes connections at the address any more.
+func awaitEnd(ctx context.Context, address string) error {
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return context.Cause(ctx)
+		}
+		connection.Close()
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // ofTheMock is the error for an address of --mock-listen at which a mock listens that somebody has started.

@@ -15,6 +15,7 @@ const AboutPath = Prefix + "about"
 type About struct {
 	Mock    string `json:"mock"`              // `bridgecheck`
 	Control string `json:"control,omitempty"` // URL of its control plane; empty: it has none
+	Run     string `json:"run,omitempty"`     // address that takes connections until the run ends which serves the mock; empty: none does
 }
 
 // JournalPage is what the control plane shows of the journal.

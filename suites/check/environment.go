@@ -70,22 +70,22 @@ type Behind struct {
 
 // Learned is what the checks have found out about the bridge and its site so far, beside what patience.Run has.
 type Learned struct {
-	NotABridge                      string                      // why nothing can be tested: the target is no bridge
-	Unauthenticated                 bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
-	Makers                          *generate.Makers            // of generated cases
-	Taken                           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
-	tokens                          tokens
-	visibility                      visibility
-	endless                         Finding  // a list that has no end; zero: none was met
-	unshown                         []string // changes of the site that the bridge did not show in time
-	refusals                        refusals
-	several                         bool                 // processes are behind the URL: they notice a change at different times
-	looked                          bool                 // for several processes
-	replaced                        bool                 // a check has put another site behind the bridge
-	measures                        *measures            // of a bridge that the run has not started; nil: none
-	measuredPages, measuredUpstream *reports.Measurement // nil: not measured
-	concurrency                     int                  // of a Table's rows, as many as the bridge served side by side; 0: not known
-	notFaster                       int                  // tables for which the bridge was no faster with rows side by side, or did not serve them
+	NotABridge                                    string                      // why nothing can be tested: the target is no bridge
+	Unauthenticated                               bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	Makers                                        *generate.Makers            // of generated cases
+	Taken                                         map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	tokens                                        tokens
+	visibility                                    visibility
+	endless                                       Finding  // a list that has no end; zero: none was met
+	unshown                                       []string // changes of the site that the bridge did not show in time
+	refusals                                      refusals
+	several                                       bool                 // processes are behind the URL: they notice a change at different times
+	looked                                        bool                 // for several processes
+	replaced                                      bool                 // a check has put another site behind the bridge
+	measures                                      *measures            // of a bridge that the run has not started; nil: none
+	measuredPages, measuredUpstream, measuredRate *reports.Measurement // nil: not measured
+	concurrency                                   int                  // of a Table's rows, as many as the bridge served side by side; 0: not known
+	notFaster                                     int                  // tables for which the bridge was no faster with rows side by side, or did not serve them
 }
 
 // TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.

@@ -360,6 +360,22 @@ func (e *Environment) NoteUpstreamTimeout(measured time.Duration) time.Duration 
 	return e.UpstreamTimeout
 }
 
+// NoteRateLimit notes how many calls of one caller in a row the bridge accepted. Meanwhile its bucket has filled up a little.
+func (e *Environment) NoteRateLimit(measured int) {
+	given := e.RateLimit
+	row := reports.Measurement{Setting: "rate_limit", What: "calls in a row of one caller before 429", Measured: fmt.Sprint(measured)}
+	if given > 0 {
+		row.Given = fmt.Sprint(given)
+	}
+	if given == 0 || measured < given/2 || measured > 2*given {
+		e.RateLimit = max(measured, 1)
+	}
+	if row.Used = fmt.Sprint(e.RateLimit); given > 0 && given != e.RateLimit {
+		row.Warning = fmt.Sprintf("the setting rate_limit is %d, and the bridge refused after %d calls: the checks go by that", given, measured)
+	}
+	e.measuredRate = &row
+}
+
 // Measured lists what the run has measured.
 func (e *Environment) Measured() []reports.Measurement {
 	var rows []reports.Measurement
@@ -378,7 +394,7 @@ func (e *Environment) Measured() []reports.Measurement {
 	if sent := e.Wrong.Load(); e.Spares() && sent > 0 {
 		rows = append(rows, reports.Measurement{What: "requests with wrong credentials", Measured: fmt.Sprintf("%d of at most %d", min(sent, MostWrong), MostWrong)})
 	}
-	for _, row := range []*reports.Measurement{e.measuredPages, e.measuredUpstream} {
+	for _, row := range []*reports.Measurement{e.measuredPages, e.measuredUpstream, e.measuredRate} {
 		if row != nil {
 			rows = append(rows, *row)
 		}

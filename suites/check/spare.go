@@ -16,7 +16,7 @@ import (
 
 // MostWrong is how many requests with wrong credentials a run sends at most to a bridge that it has not started. Drupal
 // locks an address after 50 failures in an hour and an account after 5 in six hours, and a bridge locks before its site
-// does: three runs in an hour stay below that.
+// does. Nearly all of them are the same in every run: a bridge that remembers what was refused counts them once.
 const MostWrong = 15
 
 // spend takes a request out of the budget of wrong credentials, if it has some. When that is used up, the running check ends:

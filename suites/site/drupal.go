@@ -68,21 +68,36 @@ func (d *Drupal) NewUser(permissions ...string) client.Identity {
 // NewUsers creates n such accounts.
 func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
 	created := make([]client.Identity, n)
+	for i := range created {
+		created[i] = client.Identity(fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1)))
+	}
+	d.create(created, permissions)
+	return created
+}
+
+// NewUserNamed creates an account that every run calls the same, unless it is there.
+func (d *Drupal) NewUserNamed(name string, permissions ...string) client.Identity {
+	who := client.Identity(name)
+	if _, there := d.Site().User(name); !there {
+		d.create([]client.Identity{who}, permissions)
+	}
+	return who
+}
+
+func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 	d.ChangePeople(func(site *fixtures.Site) {
 		uid := 0
 		for _, u := range site.Users {
 			uid = max(uid, u.UID)
 		}
-		for i := range created {
-			name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
-			created[i] = client.Identity(name)
-			d.accounts.Store(created[i], true)
+		for i, who := range accounts {
+			name := string(who)
+			d.accounts.Store(who, true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{name},
 				Tokens: []fixtures.Token{{Value: name + "-token"}}})
 		}
 	})
-	return created
 }
 
 // Made reports whether an account is one of NewUsers.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -86,6 +87,35 @@ func TestWrongGuesses(t *testing.T) {
 			t.Errorf("%s: %d warnings, want at least %d: %v", guess.name, warnings, guess.warnings, report.Measured)
 		}
 	}
+}
+
+// Ten runs in an hour lock no caller out, neither of the bridge nor of its site: they send nearly the same wrong credentials.
+func TestTenRunsInAnHour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: ten runs take minutes")
+	}
+	t.Parallel()
+	commands, dir := commandsOfPage(t), t.TempDir()
+	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
+	for range 10 {
+		verdicts := blamesNone(t, run(t, dir, slices.Concat(commands["run"], []string{"--skip", "load/*", "--cases", "20"})))
+		if verdicts["access/bad-credentials"] != reports.Pass {
+			t.Fatalf("access/bad-credentials is %s", verdicts["access/bad-credentials"])
+		}
+	}
+}
+
+// A run that begins while another serves its mock at the address waits for that one.
+func TestTwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	commands, one, other := commandsOfPage(t), t.TempDir(), t.TempDir()
+	awaitUp(t, start(t, one, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
+	command := append(commands["run"], "--only", "list/*", "--only", "access/*", "--only", "upstream/down-and-up")
+	var both sync.WaitGroup
+	for _, dir := range []string{one, other} {
+		both.Go(func() { blamesNone(t, run(t, dir, command)) })
+	}
+	both.Wait()
 }
 
 // TestStarters tests each starter as it is written by init.

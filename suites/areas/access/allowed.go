@@ -141,7 +141,7 @@ func allowedWithoutCrossTalk(ctx context.Context, t *check.T) {
 func allowedKeepSecrets(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	wrong := check.Credentials{User: check.WrongCredentials.User, Password: "wrong-but-secret"} // of no account, which Drupal would lock
+	wrong := check.WrongCredentials // of no account, which Drupal would lock
 	secrets := wrong.Secrets()
 	for _, creds := range t.Credentials {
 		secrets = append(secrets, creds.Secrets()...)

@@ -194,7 +194,7 @@ func rateLimit(ctx context.Context, t *check.T) {
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge does not claim the capability rate-limit"}})
 	}
 	if t.RateLimit == 0 {
-		check.NotTestable("the bridge's rate limit is unknown: give the setting `rate_limit`")
+		check.NotTestable("the bridge's rate limit is unknown: give the setting `rate_limit`, or test filter/rate-limit too")
 	}
 	known := scenario.KnownTool(ctx, t)
 	users := t.Drupal.NewUsers(2, t.Permissions(check.Agent)...)

@@ -144,8 +144,10 @@ func authError(ctx context.Context, t *check.T) {
 		{401, `{"message":"No authentication credentials provided."}`},
 		{403, `{"message":"Access denied."}`},
 	} {
-		if call.Identity == check.Agent && row.status == http.StatusUnauthorized {
+		call := call
+		if call.Identity == check.Agent && row.status == http.StatusUnauthorized && t.Refusable() != check.Agent {
 			call.Identity = t.Refusable()
+			t.Call(ctx, call).MustSucceed()
 		}
 		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call", row.status), func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()

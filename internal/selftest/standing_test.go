@@ -1,0 +1,93 @@
+package selftest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+)
+
+var standing = flag.Int("standing", 24, "how many mutants are tested as bridges that are up; as many correct variants are")
+
+// TestStanding tests mutants and correct variants as bridges that are up, of which the run knows nothing, and as bridges that it
+// has started itself, as with --exec: on the clauses that can be tested both ways the verdicts are the same.
+func TestStanding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: no mutant is tested as a bridge that is up")
+	}
+	keys := &authserver.Keys{}
+	for _, m := range slices.Concat(evenly(mutants.Mutants(), *standing), evenly(mutants.Variants(), *standing)) {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			only := m.Breaks
+			if only == nil {
+				only = []string{"list/*", "access/*", "fresh/*", "upstream/timeout", "upstream/down-and-up"}
+			}
+			started, up := testReal(t, m, only, keys, true), testReal(t, m, only, keys, false)
+			for id, got := range up {
+				want := started[id]
+				switch {
+				case got.Verdict == want.Verdict || got.Verdict == reports.NotTestable || want.Verdict == reports.NotTestable || slices.Contains(m.MayFail, id):
+				default:
+					t.Errorf("%s: %s where the run has started the bridge, %s where it is up: %s%s", id, want.Verdict, got.Verdict, want.Message, got.Message)
+				}
+			}
+		})
+	}
+}
+
+// evenly takes n of all, at even distances.
+func evenly(all []mutants.Mutant, n int) []mutants.Mutant {
+	all = slices.DeleteFunc(all, func(m mutants.Mutant) bool { return m.Stdout != nil }) // of no bridge at a URL
+	n = min(n, len(all))
+	some := make([]mutants.Mutant, 0, n)
+	for i := range n {
+		some = append(some, all[i*len(all)/n])
+	}
+	return some
+}
+
+// testReal returns the results of a run against a mutant in real time, whose caches last for a second.
+func testReal(t *testing.T, m mutants.Mutant, only []string, keys *authserver.Keys, owned bool) map[string]reports.Result {
+	t.Helper()
+	const ttl, limit = time.Second, 3 * time.Second // which a busy machine keeps
+	own := m.Options
+	m.Options = func(o *bridge.Options) {
+		o.DiscoveryTTL, o.PermissionTTL, o.UpstreamTimeout = ttl, ttl, limit
+		if own != nil {
+			own(o)
+		}
+	}
+	bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only, Cases: fewCases}, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	o.Bridge.Advance, o.Bridge.Owned = nil, owned
+	if owned {
+		o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL = ttl, ttl
+		o.Bridge.UpstreamTimeout = limit
+	} else {
+		o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL, o.Bridge.UpstreamTimeout = 0, 0, 0
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	report, err := engine.Run(ctx, target, o)
+	if err != nil {
+		t.Fatal(fmt.Errorf("owned %v: %w", owned, err))
+	}
+	results := map[string]reports.Result{}
+	for _, r := range report.Results {
+		results[r.ID] = r
+	}
+	return results
+}
