@@ -16,7 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-var standing = flag.Int("standing", 24, "how many mutants are tested as bridges that are up; as many correct variants are")
+var standing = flag.Int("standing", 2, "how many mutants are tested as bridges that are up, as many correct variants, which take a minute each")
 
 // TestStanding tests mutants and correct variants as bridges that are up, of which the run knows nothing, and as bridges that it
 // has started itself, as with --exec: on the clauses that can be tested both ways the verdicts are the same.
