@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -89,68 +86,6 @@ func (s *sending) pace() {
 	}
 }
 
-// attempt sends the request once.
-func (s *sending) attempt(limit time.Duration) (dropped bool) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	defer context.AfterFunc(s.run.Context, cancel)()
-	exchange := s.Exchange
-	if exchange == nil {
-		exchange = s.Client.Client.Exchange
-	}
-	dropped = exchange(ctx, s.request, s.response, limit)
-	s.response.Took = time.Since(s.response.At)
-	return dropped
-}
-
-// resendIfDropped sends the request again, on a connection of its own, where the bridge dropped the connection and the
-// request cannot run twice.
-func (s *sending) resendIfDropped(dropped bool) {
-	if !dropped || !s.Policy.Resend || !s.request.Rewind() || s.mayRun() && !s.unseenBySite() {
-		return
-	}
-	s.response.Err, s.request.Fresh = nil, true
-	s.run.WaitForRate()
-	s.attempt(s.limit)
-}
-
-// mayRun reports whether the request may run a tool, by whatever verb. Where the site is not known only a tool that the
-// configuration allows is ever named where it would run.
-func (s *sending) mayRun() bool {
-	r := s.request
-	switch {
-	case r.Path == client.ListPath || r.Path == client.DescribePath:
-		return false
-	case s.run.Known || r.Body != nil && r.Show == "":
-		return true
-	}
-	query := r.Query.Encode() + r.Raw
-	if plain, err := url.QueryUnescape(query); err == nil {
-		query = plain
-	}
-	return slices.ContainsFunc(s.run.Allowed, func(tool string) bool {
-		return strings.Contains(r.Show, tool) || strings.Contains(query, tool) || strings.Contains(r.Path, url.PathEscape(tool))
-	})
-}
-
-// lateCall is how long a call that a bridge still makes may take to reach the mock after the bridge has closed the
-// caller's connection.
-const lateCall = 30 * time.Millisecond
-
-// unseenBySite reports whether it is known that no call has reached the site since the request was sent.
-func (s *sending) unseenBySite() bool {
-	if !s.run.Known {
-		return false
-	}
-	time.Sleep(lateCall)
-	for _, entry := range s.run.Observed.Entries(s.since) {
-		if entry.Path == "/jsonrpc" {
-			return false
-		}
-	}
-	return true
-}
-
 // keepEvidence records the exchange, unless the policy does not.
 func (s *sending) keepEvidence() {
 	if s.Policy.Record {
@@ -200,15 +135,4 @@ func (s *sending) restarts() bool {
 		return !errors.Is(s.probe(s.ctx, s.Client.Client, restartProbe).Err, syscall.ECONNREFUSED)
 	})
 	return back || s.ctx.Err() != nil || s.run.Context.Err() != nil
-}
-
-// probe asks for the list on a connection of its own, outside of the check.
-func (s *Scope) probe(ctx context.Context, as client.Client, limit time.Duration) *client.Response {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.run.Context, cancel)()
-	r := client.Request{Path: client.ListPath, Fresh: true}
-	a := as.NewResponse(&r)
-	as.Exchange(ctx, r, a, limit)
-	return a
 }

@@ -1,13 +1,13 @@
 package patience
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -20,6 +20,54 @@ const (
 	longestWait = 30 * time.Second       // each; a site that asks for more is not waited for
 	manyRefused = 20                     // credentials that were refused; a bridge that then refuses callers for longer protects its site
 )
+
+// resendIfDropped sends the request again, on a connection of its own, where the bridge dropped the connection and the
+// request cannot run twice.
+func (s *sending) resendIfDropped(dropped bool) {
+	if !dropped || !s.Policy.Resend || !s.request.Rewind() || s.mayRun() && !s.unseenBySite() {
+		return
+	}
+	s.response.Err, s.request.Fresh = nil, true
+	s.run.WaitForRate()
+	s.attempt(s.limit)
+}
+
+// mayRun reports whether the request may run a tool, by whatever verb. Where the site is not known only a tool that the
+// configuration allows is ever named where it would run.
+func (s *sending) mayRun() bool {
+	r := s.request
+	switch {
+	case r.Path == client.ListPath || r.Path == client.DescribePath:
+		return false
+	case s.run.Known || r.Body != nil && r.Show == "":
+		return true
+	}
+	query := r.Query.Encode() + r.Raw
+	if plain, err := url.QueryUnescape(query); err == nil {
+		query = plain
+	}
+	return slices.ContainsFunc(s.run.Allowed, func(tool string) bool {
+		return strings.Contains(r.Show, tool) || strings.Contains(query, tool) || strings.Contains(r.Path, url.PathEscape(tool))
+	})
+}
+
+// lateCall is how long a call that a bridge still makes may take to reach the mock after the bridge has closed the
+// caller's connection.
+const lateCall = 30 * time.Millisecond
+
+// unseenBySite reports whether it is known that no call has reached the site since the request was sent.
+func (s *sending) unseenBySite() bool {
+	if !s.run.Known {
+		return false
+	}
+	time.Sleep(lateCall)
+	for _, entry := range s.run.Observed.Entries(s.since) {
+		if entry.Path == "/jsonrpc" {
+			return false
+		}
+	}
+	return true
+}
 
 // waitWhileBusy waits while the response is that the site is busy (429, or 503 with Retry-After) or fails (502, 503 or 504 in the
 // contract's words), and sends the request again as often as that may help. Where the site then serves nobody, or is gone,
@@ -115,49 +163,4 @@ func (s *sending) waitForPlace() {
 // siteRefusedNone reports whether a known site has refused no request for its number since this one was sent.
 func (s *sending) siteRefusedNone() bool {
 	return s.run.Known && !slices.ContainsFunc(s.run.Observed.Entries(s.since), func(e journal.Entry) bool { return e.Status == http.StatusTooManyRequests })
-}
-
-// WrongCredentials are those of nobody.
-var WrongCredentials = client.Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
-
-// endIfNobodyIsServed asks for the agent's list, which the bridge gave when the run began, on a connection of its own, and as a
-// caller with wrong credentials, where the bridge has to ask the site. Where one of them fails in the same way it ends the run.
-func (s *sending) endIfNobodyIsServed() {
-	agent := s.agent()
-	control := s.control(agent)
-	if control.Status != 0 && !unserved(control) && s.run.Strangers {
-		control = s.control(client.Client{Target: agent.Target, Who: "nobody", Creds: WrongCredentials})
-	}
-	if control.Status != 0 && !unserved(control) || s.run.Context.Err() != nil || s.ctx.Err() != nil {
-		return
-	}
-	since, secrets := s.response.At.UTC().Format(time.TimeOnly+" UTC"), s.run.Secrets
-	if control.Status == 0 {
-		s.run.End(fmt.Errorf("the bridge responds no more since %s: %s", since, secrets.Text(control.Outcome())))
-		return
-	}
-	asks := ""
-	if after := control.Header.Get("Retry-After"); after != "" {
-		asks = ", Retry-After " + after
-	}
-	s.run.End(fmt.Errorf("the site responds to everything with %d since %s%s: %s", control.Status, since, asks,
-		exact.Cut(client.OneLine(secrets.Text(string(control.Body))), 120)))
-}
-
-// SecondTries is how often a list without a response is asked for again before the target counts as dead.
-const SecondTries = 2
-
-// control sends a control request.
-func (s *sending) control(as client.Client) *client.Response {
-	a := s.probe(s.ctx, as, s.run.Timeout)
-	for try := 0; try < SecondTries && a.Status == 0 && !errors.Is(a.Err, client.ErrTimeout); try++ {
-		a = s.probe(s.ctx, as, s.run.Timeout)
-	}
-	return a
-}
-
-// unserved reports whether the response is that nobody is served now.
-func unserved(a *client.Response) bool {
-	_, busy := a.Busy()
-	return busy || client.Failing(a.Status)
 }
