@@ -90,7 +90,8 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
-		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts, Now: o.Now, Logger: o.Logger, Observe: m.Lookup, Changed: kept.changed,
+		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts,
+		Now: o.Now, Logger: o.Logger, Observe: m.Lookup, Changed: kept.changed,
 	})
 	if err != nil {
 		return nil, err

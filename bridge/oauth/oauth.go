@@ -1,7 +1,9 @@
 // Package oauth makes the bridge a resource server of OAuth 2, as MCP's authorization asks: callers bring access tokens
 // of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, or opaque ones that
-// it is asked about (RFC 7662), and what the bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
-// is not valid now, goes no further. It issues no tokens, and keeps only those that it got in exchange for the site.
+// it introspects (RFC 7662); its metadata (RFC 9728) tells clients what it requires.
+//
+// Its invariant: a token that was not issued for this bridge, or is not valid now, goes no further. The package issues no
+// tokens, and keeps only those that it got in exchange for the site.
 package oauth
 
 import (

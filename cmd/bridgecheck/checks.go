@@ -211,7 +211,8 @@ func reportedClause(dir, id string) (clauseView, bool) {
 		return clauseView{}, false
 	}
 	r := report.Results[i]
-	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: contract.Level(r.Level), Wire: contract.Wire(r.Wire), Needs: r.Capability, Text: r.Text, Source: r.Source,
+	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: contract.Level(r.Level), Wire: contract.Wire(r.Wire), Needs: r.Capability,
+		Text: r.Text, Source: r.Source,
 		Reason: contract.Reason{Why: r.Why, Fix: contract.Fix{Any: r.Remedy}}}
 	return clauseView{clause, []contract.Citation{{Text: r.Source}}, true, nil}, true
 }

@@ -129,7 +129,8 @@ func (k *keptStage) resend(cmd *cobra.Command, whole *reports.Report) int {
 		if err != nil {
 			result = "not sent: " + strings.TrimPrefix(err.Error(), r.ID+": ")
 		} else {
-			result = fmt.Sprintf("%s: %s\n  %s", map[bool]string{true: "the same response", false: "another response"}[replayed.Same], inOneLine(replayed.New), replayed.Line)
+			result = fmt.Sprintf("%s: %s\n  %s", map[bool]string{true: "the same response", false: "another response"}[replayed.Same],
+				inOneLine(replayed.New), replayed.Line)
 		}
 		for i, line := range strings.Split(r.ID+": "+result, "\n") {
 			if i > 0 && strings.TrimSpace(line) == "" {

@@ -263,7 +263,8 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 // awaitReady waits until the bridge responds as one. It ends early, without an error, when ctx does: the run that follows
 // reports that it was cut short.
 func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration, capabilities []string) error {
-	via := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	via := &http.Client{Timeout: readyRequest, Transport: &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer via.CloseIdleConnections()
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -180,7 +180,8 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	if err := reports.WriteJSON(&report, p.Report); err != nil {
 		return nil, err
 	}
-	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Exempt: p.Exempt, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
+	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Exempt: p.Exempt,
+		Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {

@@ -201,7 +201,8 @@ const invalidParams = -32602
 // refused.
 func ran(c journal.Call, r *exchange.Response) bool {
 	switch r.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusUnsupportedMediaType:
 		return false
 	}
 	docs := php.Elements(r.Body)

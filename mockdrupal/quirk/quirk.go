@@ -1,6 +1,6 @@
 // Package quirk names what the mock does only when asked, as opposed to a fault that a test arms: what the recorded site does
-// wrong, a peculiarity of one release, and what a real site does not do but a bridge must bear. What a quirk changes is written where the site does it; this package only knows
-// names and switches.
+// wrong, a peculiarity of one release, and what a real site does not do but a bridge must bear. The code that a quirk
+// changes stands with the site's; this package only knows names and switches.
 //
 // Its invariant: only quirks of the list All can be switched on.
 package quirk

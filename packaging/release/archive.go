@@ -151,7 +151,8 @@ func packTar(dir string, files []file, at time.Time) ([]byte, error) {
 	}
 	w := tar.NewWriter(compressed)
 	for _, f := range files {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, f.name), Size: int64(len(f.data)), Mode: int64(f.mode), ModTime: at, Format: tar.FormatUSTAR}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, f.name), Size: int64(len(f.data)), Mode: int64(f.mode), ModTime: at,
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}

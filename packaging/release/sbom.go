@@ -94,7 +94,8 @@ func (r *release) sbom(info *debug.BuildInfo, binary []byte) spdxDocument {
 		Checksums: []spdxChecksum{{"SHA256", sum}}, LicenseConcluded: noAssertion, LicenseDeclared: "MIT", Copyright: noAssertion}}
 	d.Relationships = []spdxRelationship{{d.ID, "DESCRIBES", d.Packages[0].ID}}
 	link := func(name, version, download, source, purl string) {
-		p := spdxPackage{ID: "SPDXRef-" + identifier.ReplaceAllString(name, "-"), Name: name, Version: version, Purpose: "LIBRARY", Download: download, Source: source,
+		p := spdxPackage{ID: "SPDXRef-" + identifier.ReplaceAllString(name, "-"), Name: name, Version: version, Purpose: "LIBRARY",
+			Download: download, Source: source,
 			LicenseConcluded: noAssertion, LicenseDeclared: noAssertion, Copyright: noAssertion, References: []spdxRef{{"PACKAGE-MANAGER", "purl", purl}}}
 		d.Packages = append(d.Packages, p)
 		d.Relationships = append(d.Relationships, spdxRelationship{d.Packages[0].ID, "DEPENDS_ON", p.ID})
@@ -106,7 +107,8 @@ func (r *release) sbom(info *debug.BuildInfo, binary []byte) spdxDocument {
 		}
 		// The address is the Go module proxy's; a capital letter is written as ! and the small one.
 		escaped := capital.ReplaceAllStringFunc(m.Path, func(c string) string { return "!" + strings.ToLower(c) })
-		download := "https://proxy.golang.org/" + path.Join(escaped, "@v", capital.ReplaceAllStringFunc(m.Version, func(c string) string { return "!" + strings.ToLower(c) })) + ".zip"
+		download := "https://proxy.golang.org/" + path.Join(escaped, "@v",
+			capital.ReplaceAllStringFunc(m.Version, func(c string) string { return "!" + strings.ToLower(c) })) + ".zip"
 		link(m.Path, m.Version, download, "go.sum "+m.Sum, "pkg:golang/"+m.Path+"@"+m.Version)
 	}
 	return d

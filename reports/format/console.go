@@ -49,7 +49,8 @@ func NewConsole(f *os.File, getenv func(string) string) *Console {
 
 // colours of the verdicts and of dim text, as SGR parameters.
 var colours = map[reports.Verdict]string{
-	reports.Pass: "32", reports.Fail: "1;31", reports.Warn: "33", reports.Known: "36", reports.Fixed: "1;35", reports.NotTestable: "33", reports.NotApplicable: "2", reports.Error: "1;31",
+	reports.Pass: "32", reports.Fail: "1;31", reports.Warn: "33", reports.Known: "36", reports.Fixed: "1;35", reports.NotTestable: "33",
+	reports.NotApplicable: "2", reports.Error: "1;31",
 }
 
 // Progress shows that done of total clauses are tested, the last of them with this result, in one line that the next
@@ -231,7 +232,8 @@ func (c *Console) entries(b *strings.Builder, entries []entry, dir string) {
 		}
 		r := e.Result
 		head := fmt.Sprintf("%s  %s%s  ", strings.ToUpper(words[r.Verdict]), r.ID, e.more())
-		fmt.Fprintf(b, "%s  %s%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), e.more(), c.fit(r.Message, utf8.RuneCountInString(head)))
+		fmt.Fprintf(b, "%s  %s%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), e.more(),
+			c.fit(r.Message, utf8.RuneCountInString(head)))
 	}
 	if len(entries) > wholeFindings {
 		b.WriteString("\n")

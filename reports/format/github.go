@@ -42,7 +42,8 @@ func writeAnnotations(w io.Writer, r *reports.Report) error {
 	annotate(&b, "error", entriesOf(r, r.With(reports.Fail, reports.Error, reports.Fixed)))
 	annotate(&b, "warning", entriesOf(r, append(r.With(reports.Warn), r.Blocked()...)))
 	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), annotationLimit)] {
-		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause), commandText(terminal.Line(p.Text, 1000)))
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause),
+			commandText(terminal.Line(p.Text, 1000)))
 	}
 	if cause, ok := r.FirstCause(); ok {
 		fmt.Fprintf(&b, "::notice title=fix this first::%s\n", commandText(cause.Explains(r)+": "+strings.Join(cause.Clauses, ", ")))

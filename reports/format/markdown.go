@@ -27,14 +27,16 @@ var words = map[reports.Verdict]string{
 
 // icons mark the verdicts where there is room for one character.
 var icons = map[reports.Verdict]string{
-	reports.Pass: "✅", reports.Fail: "❌", reports.Warn: "⚠️", reports.Known: "📌", reports.Fixed: "🔓", reports.NotApplicable: "➖", reports.NotTestable: "❔", reports.Error: "💥",
+	reports.Pass: "✅", reports.Fail: "❌", reports.Warn: "⚠️", reports.Known: "📌", reports.Fixed: "🔓", reports.NotApplicable: "➖",
+	reports.NotTestable: "❔", reports.Error: "💥",
 }
 
 // writeMarkdown writes r as a CI job's summary: outcome, counts, what to act on with its details, and the verdict on
 // every clause. It stays below GitHub's limit of 1 MiB by leaving details out, never verdicts.
 func writeMarkdown(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
-	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn], reports.NotConformant: icons[reports.Fail]}[r.State().Kind()]
+	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn],
+		reports.NotConformant: icons[reports.Fail]}[r.State().Kind()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
 	about := []string{md(terminal.VisibleLine(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
@@ -123,7 +125,8 @@ func markdownSince(b *strings.Builder, c *reports.Comparison) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "Since %s (contract %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)), md(terminal.VisibleLine(c.Old.Headline, 500)))
+	fmt.Fprintf(b, "Since %s (contract %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)),
+		md(terminal.VisibleLine(c.Old.Headline, 500)))
 	groups := c.Groups()
 	if len(groups) == 0 {
 		b.WriteString(" no difference.\n\n")

@@ -104,7 +104,8 @@ type (
 
 // sarifLevels gives the SARIF level of the verdicts that become results. The others (pass, not applicable, not
 // testable) stand in the run's properties only: code scanning would show each of them as an alert.
-var sarifLevels = map[reports.Verdict]string{reports.Fail: "error", reports.Fixed: "error", reports.Known: "error", reports.Error: "error", reports.Warn: "warning"}
+var sarifLevels = map[reports.Verdict]string{reports.Fail: "error", reports.Fixed: "error", reports.Known: "error", reports.Error: "error",
+	reports.Warn: "warning"}
 
 // writeSARIF writes r as SARIF 2.1.0: a rule per clause with help, a result per clause that needs attention, located
 // at its line of report.json. Known failures are suppressed with the baseline's reason.

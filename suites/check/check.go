@@ -197,7 +197,8 @@ func (t *T) gate(clause contract.Clause, c Check) {
 	if needs := t.Lacks(clause, c); needs != "" {
 		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge does not claim the capability " + needs}})
 	}
-	if who := strings.Fields(clause.Clients); len(who) > 0 && t.Clients != nil && !slices.ContainsFunc(who, func(c string) bool { return slices.Contains(t.Clients, c) }) {
+	if who := strings.Fields(clause.Clients); len(who) > 0 && t.Clients != nil &&
+		!slices.ContainsFunc(who, func(c string) bool { return slices.Contains(t.Clients, c) }) {
 		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "it matters to " + strings.Join(who, " and ") + ", and the run is for " + strings.Join(t.Clients, " and ")}})
 	}
 	if t.NotABridge != "" {

@@ -301,7 +301,8 @@ func (t *T) noteSite(e *reports.Exchange, who Identity, then *fixtures.Site) {
 		return
 	}
 	earlier, ok := t.before.User(string(who))
-	e.SiteChanged = e.SiteChanged || !ok || !reflect.DeepEqual(*user, *earlier) || !slices.Equal(sortedPermissions(then, user), sortedPermissions(t.before, earlier))
+	e.SiteChanged = e.SiteChanged || !ok || !reflect.DeepEqual(*user, *earlier) ||
+		!slices.Equal(sortedPermissions(then, user), sortedPermissions(t.before, earlier))
 }
 
 // sameSite reports whether two sites are the same apart from roles and users. Sites that share their lists compare fast.

@@ -381,7 +381,8 @@ func (e *Environment) Measured() []reports.Measurement {
 	var rows []reports.Measurement
 	if m := e.measures; m != nil {
 		given, used := e.DiscoveryTTL, m.used(e.DiscoveryTTL)
-		row := reports.Measurement{Setting: "discovery_ttl", What: "until the bridge shows a change to all", Given: shownDuration(given), Used: shownDuration(used), Measured: patience.Rounded(m.ttl)}
+		row := reports.Measurement{Setting: "discovery_ttl", What: "until the bridge shows a change to all", Given: shownDuration(given),
+			Used: shownDuration(used), Measured: patience.Rounded(m.ttl)}
 		if len(m.waiting) > 0 {
 			row.Measured = "more than " + patience.Rounded(m.looked)
 		}

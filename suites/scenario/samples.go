@@ -106,7 +106,8 @@ func InvokeEach(ctx context.Context, t *check.T, who check.Identity, tools []Sam
 }
 
 // SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.
-var SucceedingKinds = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
+var SucceedingKinds = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup,
+	fixtures.Pick, fixtures.Types, fixtures.Concat}
 
 // leastArguments generates the required arguments of a method.
 func leastArguments(m *fixtures.Method) (map[string]any, bool) {
@@ -150,7 +151,8 @@ func FindEcho(t *check.T) (tool echoing, ok bool) {
 				required = append(required, p)
 			}
 		}
-		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 && strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
+		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 &&
+			strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
 			return echoing{*m, required[0].Name}, true
 		}
 	}

@@ -69,7 +69,8 @@ type Reader struct {
 // NewReal reads the site at a base URL as the agent. It fails where the site does not show the agent its methods.
 func NewReal(base *url.URL, as Reader) (*Real, error) {
 	s := &Real{base: base, as: as, reads: map[client.Identity]reading{}}
-	s.client = &http.Client{Transport: as.Transport, Timeout: as.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.client = &http.Client{Transport: as.Transport, Timeout: as.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	s.all = sync.OnceValue(s.join)
 	if why := s.Unknown(client.Agent); why != "" {
 		return nil, errors.New(why)
@@ -104,7 +105,8 @@ func (s *Real) ask(who client.Identity) reading {
 		errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && (who == client.Anonymous || who == client.Blocked):
 		return reading{refused: true}
 	case err != nil:
-		return reading{unknown: fmt.Sprintf("the site %s does not show %s its methods: %s", s.Name(), who, exact.Cut(client.OneLine(s.as.Redact.Text(err.Error())), 200))}
+		return reading{unknown: fmt.Sprintf("the site %s does not show %s its methods: %s", s.Name(), who,
+			exact.Cut(client.OneLine(s.as.Redact.Text(err.Error())), 200))}
 	}
 	return reading{methods: doc.Methods, marks: doc.Marks}
 }

@@ -249,7 +249,8 @@ func (p *player) behind(change func(site http.RoundTripper) http.RoundTripper) {
 			return response != own || x.body.read || !isUnread(own.Body)
 		}
 		body, err := io.ReadAll(response.Body)
-		return err != nil || response.StatusCode != x.status || response.ContentLength != x.length || !sameHeader(response.Header, x.header) || !bytes.Equal(body, x.response)
+		return err != nil || response.StatusCode != x.status || response.ContentLength != x.length ||
+			!sameHeader(response.Header, x.header) || !bytes.Equal(body, x.response)
 	}
 }
 

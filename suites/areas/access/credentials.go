@@ -156,7 +156,8 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	conversations := make([]conversation, atATime)
 	check.AtOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
-		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).List(ctx) })}
+		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i),
+			list: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).List(ctx) })}
 	})
 	first := make([]conversation, atATime)
 	check.AtOnce(atATime, func(i int) { // each call waits for discovery: what is kept of it in between is seen
@@ -169,7 +170,8 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	}
 	alone := map[check.Identity]conversation{}
 	for _, who := range callers {
-		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name), special: t.As(who).Invoke(ctx, special, check.Args{})}
+		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name),
+			special: t.As(who).Invoke(ctx, special, check.Args{})}
 		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
 	}
 	for _, item := range conversations {
@@ -266,7 +268,8 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
 	for name, creds := range check.InOrder(agentAuthentications(t)) {
 		caller := t.With(check.Identity(name), creds)
-		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}), caller.Invoke(ctx, scenario.NoSuchTool, check.Args{})},
+		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}),
+			caller.Invoke(ctx, scenario.NoSuchTool, check.Args{})},
 			func(r *check.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
 	}
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)

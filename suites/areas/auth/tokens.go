@@ -177,12 +177,13 @@ func wrongAudience(d *door, as *authserver.Server) []row {
 		"others in a list":                   {"aud": []string{"https://other.example/mcp", "https://third.example"}},
 		"an audience that begins like right": {"aud": d.Resource() + ".other.example"},
 		"the endpoint with a query":          {"aud": d.Resource() + "?tenant=other"},
-		"a path in other case":               {"aud": d.Resource()[:strings.LastIndex(d.Resource(), "/")] + strings.ToUpper(d.Resource()[strings.LastIndex(d.Resource(), "/"):])},
-		"the authorization server":           {"aud": as.URL},
-		"the client":                         {"aud": "bridgecheck"},
-		"no audience":                        {"aud": nil},
-		"an empty audience":                  {"aud": ""},
-		"an empty list":                      {"aud": []string{}},
+		"a path in other case": {"aud": d.Resource()[:strings.LastIndex(d.Resource(), "/")] +
+			strings.ToUpper(d.Resource()[strings.LastIndex(d.Resource(), "/"):])},
+		"the authorization server": {"aud": as.URL},
+		"the client":               {"aud": "bridgecheck"},
+		"no audience":              {"aud": nil},
+		"an empty audience":        {"aud": ""},
+		"an empty list":            {"aud": []string{}},
 	})
 }
 

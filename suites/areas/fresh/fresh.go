@@ -104,8 +104,11 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	requestDuringTTL(t, func() { look() })
 	t.Poll(ctx, look)
 	t.Blame(listed.PageOf(t.ToolName(removed)))
-	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), check.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
-	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), check.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
+	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(),
+		check.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival),
+			fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(),
+		check.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
 	var describedNew, invoked *check.Response
 	refused := func(r *check.Response) bool { return r.Status > 0 && r.Status < 500 && r.IsError() }
@@ -132,7 +135,8 @@ func invalidate(ctx context.Context, t *check.T) {
 		})
 	}
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
-	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(), check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
+		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
 }
 
 // manyProcesses is how many may be behind one URL: a bridge without a single flight sends more requests than that.

@@ -169,7 +169,8 @@ func noTraceLeak(ctx context.Context, t *check.T) {
 		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(holdTrace()) })
 	}
 	tested := 0
-	leaking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Throw, fixtures.Fail), func(s scenario.Sample) bool { return len(canaries(s.Method)) == 0 })
+	leaking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Throw, fixtures.Fail),
+		func(s scenario.Sample) bool { return len(canaries(s.Method)) == 0 })
 	asAgent, asAdmin := scenario.InvokeEach(ctx, t, check.Agent, leaking), scenario.InvokeEach(ctx, t, check.Admin, leaking)
 	for i, tool := range leaking {
 		planted := canaries(tool.Method)

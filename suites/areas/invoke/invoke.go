@@ -63,7 +63,8 @@ func errorData(r *check.Response) any { return r.ErrorObject()["data"] }
 
 // smallest receives the response to a generated value. If must does not match it, smallest sends smaller values of the
 // same kind, and returns the response to the smallest that fails, with a note on the value.
-func smallest(t *check.T, c generate.Case, kind func(any) bool, fault func(any) string, r *check.Response, send func(any) *check.Response, must types.GomegaMatcher) (least *check.Response, note string) {
+func smallest(t *check.T, c generate.Case, kind func(any) bool, fault func(any) string, r *check.Response, send func(any) *check.Response,
+	must types.GomegaMatcher) (least *check.Response, note string) {
 	matches := func(r *check.Response) bool { ok, err := must.Match(r); return ok && err == nil }
 	note = fmt.Sprintf("%s, generated with seed %d", c.What, t.Seed)
 	if matches(r) || t.HasFindings() { // there is a finding already
@@ -94,7 +95,8 @@ func drawValid(t scenario.StrictTool) (generate.Case, bool) {
 }
 
 func returnsResult(ctx context.Context, t *check.T) {
-	taking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI), func(s scenario.Sample) bool { return len(s.Arguments) == 0 })
+	taking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI),
+		func(s scenario.Sample) bool { return len(s.Arguments) == 0 })
 	taken := scenario.InvokeEach(ctx, t, check.Agent, taking)
 	for i, tool := range taking {
 		t.For(check.Agent, tool.Name, func() {

@@ -159,7 +159,8 @@ func largeBody(ctx context.Context, t *check.T) {
 	}
 
 	const deep = 10_000
-	nested := `{"name":` + string(client.Encode(tool)) + `,"arguments":{` + string(client.Encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
+	nested := `{"name":` + string(client.Encode(tool)) + `,"arguments":{` + string(client.Encode(parameter)) + `:` +
+		strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
 	t.Row(check.Agent, "", "arguments nested 10,000 deep", func() {
 		t.Expect(agent.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: strings.NewReader(nested), Show: nested})).
 			To(match.BeClientError())

@@ -178,7 +178,8 @@ func kindOf(r *check.Response, sent check.Args) string {
 func slowMethodIsolated(ctx context.Context, t *check.T) {
 	mustBear(t, waiting)
 	method := scenario.EchoTool(t)
-	testIsolated(ctx, t, check.AsAgent(scenario.KnownTool(ctx, t)), check.Invocation{Tool: t.ToolName(method.ID), Identity: check.Agent, Arguments: client.Encode(method.Arguments("slow"))},
+	testIsolated(ctx, t, check.AsAgent(scenario.KnownTool(ctx, t)),
+		check.Invocation{Tool: t.ToolName(method.ID), Identity: check.Agent, Arguments: client.Encode(method.Arguments("slow"))},
 		mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID})
 }
 

@@ -283,12 +283,13 @@ func opensWell(ctx context.Context, t *check.T, revision check.Revision) {
 	unknown := map[string]any{"name": scenario.NoSuchTool, "arguments": check.Args{}}
 	method, params := s.Opening()
 	opening := &check.Session{Client: s.Client, Revision: revision}
-	t.Expect(opening.Send(ctx, opening.Message("an id", method, params), opening.Headers(method, params))).To(match.Conform("a result with the request's id", func(a *check.Response) string {
-		if a.RPCResult() == nil {
-			return a.RPCOutcome()
-		}
-		return ""
-	}), "the id %q", "an id")
+	t.Expect(opening.Send(ctx, opening.Message("an id", method, params), opening.Headers(method, params))).To(
+		match.Conform("a result with the request's id", func(a *check.Response) string {
+			if a.RPCResult() == nil {
+				return a.RPCOutcome()
+			}
+			return ""
+		}), "the id %q", "an id")
 	t.Expect(s.Send(ctx, s.Message("an id", "ping", nil), s.Headers("ping", nil))).To(HaveSameID(), "the id %q of a ping", "an id")
 	for _, id := range ids {
 		t.Expect(s.Send(ctx, s.Message(id, "tools/list", map[string]any{}), s.Headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)

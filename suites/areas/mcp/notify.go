@@ -53,7 +53,8 @@ func notify(ctx context.Context, t *check.T) {
 		for _, message := range l.messages() {
 			if message["method"] == listChanged {
 				t.Expect(message).NotTo(HaveKey("id"), check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
-				t.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
+				t.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(),
+					check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
 			}
 		}
 		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)

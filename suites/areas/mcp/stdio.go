@@ -34,7 +34,8 @@ func stdio(ctx context.Context, t *check.T) {
 		}
 		supported++
 		opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.Stateless()]
-		t.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), check.Mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
+		t.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(),
+			check.Mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
 		names := p.listAll(ctx)
 		if t.Drupal != nil {
 			t.Expect(shownFault(t, check.Service, names)).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
@@ -42,7 +43,8 @@ func stdio(ctx context.Context, t *check.T) {
 			called := p.call(ctx, "tools/call", map[string]any{"name": scenario.KnownTool(ctx, t), "arguments": map[string]any{}})
 			result, _ := called["result"].(map[string]any)
 			t.Expect(result).To(HaveKey("content"), check.Mismatch("tools/call over stdio", "a result", exact.Short(called)))
-			t.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
+			t.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(),
+				check.Mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
 			t.Expect(result["isError"]).NotTo(Equal(true), check.Mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
 			p.callsWell(ctx, t)
 		}

@@ -136,7 +136,8 @@ func scopes(ctx context.Context, t *check.T) {
 	if t.HasFindings() {
 		return
 	}
-	t.Expect(len(t.Drupal.Runs(scoped))).To(BeNumerically("<=", len(accounted(t, scoped))), check.Mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
+	t.Expect(len(t.Drupal.Runs(scoped))).To(BeNumerically("<=", len(accounted(t, scoped))),
+		check.Mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
 }
 
 func unknown404(ctx context.Context, t *check.T) {

@@ -105,7 +105,8 @@ func noSharedCache(ctx context.Context, t *check.T) {
 
 func nosniff(ctx context.Context, t *check.T) {
 	known := scenario.KnownTool(ctx, t)
-	responses := []*check.Response{t.As(check.Agent).List(ctx).MustSucceed(), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Invoke(ctx, scenario.NoSuchTool, check.Args{})}
+	responses := []*check.Response{t.As(check.Agent).List(ctx).MustSucceed(), t.As(check.Agent).Describe(ctx, known),
+		t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Invoke(ctx, scenario.NoSuchTool, check.Args{})}
 	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		responses = append(responses, t.Call(ctx, call))
 	}
@@ -238,7 +239,8 @@ func slowClient(ctx context.Context, t *check.T) {
 		for _, w := range conns {
 			_ = w.write(more) // its connection may be closed by now, as it should be
 		}
-		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})).To(succeedWithin(t, limit), "beside %d clients that send byte by byte", clients)
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})).To(succeedWithin(t, limit),
+			"beside %d clients that send byte by byte", clients)
 	}
 }
 
@@ -253,13 +255,15 @@ var refusedRequests = []struct {
 	{"a 404 of an unknown path", check.Request{Path: "/mcp/no-such-path"}, ""},
 	{"a 405 of list", check.Request{Method: http.MethodPost, Path: check.ListPath}, "{}"},
 	{"a 400 of list", check.Request{Path: check.ListPath, Raw: "cursor=%21%21%21%21"}, ""},
-	{"a 415 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 415 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText},
+		`{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a 400 of invoke without arguments", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `"}`},
 	{"a 400 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":`},
 	{"a 404 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a 405 of invoke", check.Request{Method: http.MethodPut, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a 401 of list", check.Request{Path: check.ListPath, Header: scenario.AsNobody}, ""},
-	{"a 401 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsNobody}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 401 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsNobody},
+		`{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 }
 
 // allowGET matches a response whose Allow header names GET.

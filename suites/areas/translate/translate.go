@@ -98,7 +98,8 @@ func file(ctx context.Context, t *check.T) {
 			t.Expect(text).To(ContainSubstring(extension), check.Mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
 		}
 		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
-		t.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), check.Mismatch("a file", "its size of 2 MB among its constraints", shown))
+		t.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(),
+			check.Mismatch("a file", "its size of 2 MB among its constraints", shown))
 	})
 }
 
@@ -266,10 +267,12 @@ func (f fieldSite) test(c fieldCase) {
 		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
 		f.t.Expect(err).NotTo(HaveOccurred(), check.Mismatch(field, "a valid schema", exact.Short(property)))
 		for _, value := range c.accepts {
-			f.t.Expect(schema.Fault(scenario.Parsed(value))).To(BeEmpty(), check.Mismatch(field, fmt.Sprintf("a schema that accepts %s", exact.Cut(value, 80)), exact.Short(property)))
+			f.t.Expect(schema.Fault(scenario.Parsed(value))).To(BeEmpty(),
+				check.Mismatch(field, fmt.Sprintf("a schema that accepts %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 		for _, value := range c.rejects {
-			f.t.Expect(schema.Fault(scenario.Parsed(value))).NotTo(BeEmpty(), check.Mismatch(field, fmt.Sprintf("a schema that rejects %s", exact.Cut(value, 80)), exact.Short(property)))
+			f.t.Expect(schema.Fault(scenario.Parsed(value))).NotTo(BeEmpty(),
+				check.Mismatch(field, fmt.Sprintf("a schema that rejects %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 	})
 }

@@ -153,7 +153,8 @@ func listsAtOnce(ctx context.Context, t *check.T, wait time.Duration) (beside *c
 
 // callsThatHang sends a call for each way in which the site may hang, all at one time, and returns their responses, nil where it
 // could not, and whether the bridge serves when they have ended.
-func callsThatHang(ctx context.Context, t *check.T, hangs []scenario.SiteFailure, call check.Invocation, wait time.Duration) (responses []*check.Response, serves bool) {
+func callsThatHang(ctx context.Context, t *check.T, hangs []scenario.SiteFailure, call check.Invocation,
+	wait time.Duration) (responses []*check.Response, serves bool) {
 	var calls sync.WaitGroup
 	responses = make([]*check.Response, len(hangs))
 	var disarms []func()

@@ -95,7 +95,9 @@ func allowedCallsAreValid(ctx context.Context, t *check.T) {
 		}
 		if t.Claims("naming-id") {
 			t.For(call.Identity, call.Tool, func() {
-				t.Expect(match.MethodsOf(called)).To(ContainElement(call.Tool), check.Mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(called))))
+				t.Expect(match.MethodsOf(called)).To(ContainElement(call.Tool),
+					check.Mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id",
+						match.Abbreviate(match.MethodsOf(called))))
 			})
 		}
 	}
@@ -188,7 +190,8 @@ func postOnly(ctx context.Context, t *check.T) {
 		if len(entry.Calls) == 0 {
 			continue
 		}
-		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), check.Mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
+		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"),
+			check.Mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
 	}
 	t.Expect(t.Upstream.Calls()).NotTo(BeEmpty(), check.Mismatch("an invoke that succeeded", "its call at the site", "none"))
 }
