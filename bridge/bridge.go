@@ -63,7 +63,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.handler.ServeHTTP(w, below(c.base, r))
 }
 
-// below takes the path off below which a proxy serves the bridge, if the proxy has not done so.
+// below removes the path below which a proxy serves the bridge, where the proxy has not removed it.
 func below(base string, r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, base)
 	if base == "" || !ok || rest != "" && rest[0] != '/' {
@@ -85,7 +85,7 @@ func (b *Bridge) Operation() http.Handler {
 	})
 }
 
-// use gives what serves now, which stays open until the caller says active.Done.
+// use returns the parts that serve now. They stay open until the caller calls their Done.
 func (b *Bridge) use() *core {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -93,8 +93,8 @@ func (b *Bridge) use() *core {
 	return b.core
 }
 
-// Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
-// When the options are no good, an error says why and nothing changes. MCP sessions, and what was counted of failed
+// Reload applies new options to all requests that arrive from now on; those in progress end with the old ones.
+// When the options are invalid, the error says why and nothing changes. MCP sessions, and what was counted of failed
 // authentications, stay; the address to listen on, the files of the bridge's own
 // certificate and the store that replicas share do, too.
 func (b *Bridge) Reload(o Options) error {
@@ -115,14 +115,14 @@ func (b *Bridge) Reload(o Options) error {
 	return nil
 }
 
-// endStreams ends what MCP clients hold open to receive changes.
+// endStreams ends the streams on which MCP clients receive changes.
 func (b *Bridge) endStreams() {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	b.core.mcp.Drain()
 }
 
-// Close ends what the bridge does by itself and closes its connections to the site.
+// Close ends the background work and closes the connections to the site.
 func (b *Bridge) Close() {
 	b.mu.Lock()
 	c := b.core

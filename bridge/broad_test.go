@@ -51,7 +51,7 @@ func newBroadSite(t *testing.T) *broadSite {
 	return b
 }
 
-// seen gives and forgets who asked for what.
+// seen returns and forgets who asked for what.
 func (b *broadSite) seen() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

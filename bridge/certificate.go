@@ -64,7 +64,7 @@ func versionOf(path string) fileVersion {
 	return fileVersion{info.ModTime(), info.Size()}
 }
 
-// get gives the pair for a new connection.
+// get returns the pair for a new connection.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if !c.mu.TryLock() { // files may be slow to read: handshakes do not wait for them
 		return c.pair.Load(), nil

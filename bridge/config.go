@@ -98,7 +98,7 @@ func (o *Options) configure(known map[string]Setting, key string, value *yaml.No
 	return s.Set(o, text)
 }
 
-// scalar gives a value, or a list of values with commas between them.
+// scalar returns a value, or a list of values with commas between them.
 func scalar(n *yaml.Node) (string, error) {
 	switch n.Kind {
 	case yaml.ScalarNode:

@@ -182,7 +182,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// callers says how callers are read off requests.
+// callers returns how callers are identified.
 func (o Options) callers(guard *oauth.Guard) (caller.Callers, error) {
 	cs := caller.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
 	var err error
@@ -234,7 +234,7 @@ func (o Options) targets(site *upstream.Client) *discovery.Targets {
 	return &discovery.Targets{Site: site, Method: o.TargetMethod, Value: o.TargetValue, Max: o.TargetMax}
 }
 
-// rules says which methods become tools. Callers who act as a service account administer nothing by it.
+// rules returns which methods become tools. Callers who act as a service account administer nothing by it.
 func (o Options) rules(site *upstream.Client) discovery.Rules {
 	r := discovery.Rules{
 		Expose: o.Expose, Include: o.Include, Exclude: o.Exclude, ReadOnly: o.ReadOnly, Naming: o.Naming,

@@ -24,7 +24,7 @@ const maxStreams = 64
 // 2 min), or they would send a request on a connection that the bridge is closing.
 const idleTime = 3 * time.Minute
 
-// Server gives an http.Server for the handler with the limits of the options: on what comes in, and how slowly. A body
+// Server returns an http.Server for the handler with the limits of the options: on what comes in, and how slowly. A body
 // has a limit of its own in the handler, for a call may take longer than its body.
 func (o Options) Server(handler http.Handler) (*http.Server, error) {
 	o, _, err := o.withDefaults()

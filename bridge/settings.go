@@ -242,7 +242,7 @@ func Settings() []Setting {
 	}
 }
 
-// OptionsFromEnv gives what the environment says; BRIDGE_…_FILE names a file that holds a secret.
+// OptionsFromEnv returns what the environment says; BRIDGE_…_FILE names a file that holds a secret.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	var o Options
 	return o, o.FromEnv(getenv)
@@ -271,7 +271,7 @@ func (o *Options) FromEnv(getenv func(string) string) error {
 	return nil
 }
 
-// Flags gives a flag for every setting but the secrets; parsing them overrides o.
+// Flags returns a flag for every setting but the secrets; parsing them overrides o.
 func (o *Options) Flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("bridge", flag.ContinueOnError)
 	for _, s := range Settings() {
@@ -411,7 +411,7 @@ func items[T ~string](s string) []T {
 	return list
 }
 
-// complain gives a message in the operator's words for an error of the standard library's.
+// complain returns a message in the operator's words for an error of the standard library's.
 func complain(err error, message string) error {
 	if err == nil {
 		return nil

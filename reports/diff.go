@@ -114,7 +114,7 @@ type ChangeGroup struct {
 	Changes []Change
 }
 
-// Groups gives the lists that are not empty, regressions first.
+// Groups returns the lists that are not empty, regressions first.
 func (c *Comparison) Groups() []ChangeGroup {
 	var groups []ChangeGroup
 	for _, g := range []ChangeGroup{

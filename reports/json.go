@@ -26,7 +26,7 @@ import (
 //go:embed report.schema.json
 var schema []byte
 
-// Schema gives the JSON Schema (2020-12) of report.json.
+// Schema returns the JSON Schema (2020-12) of report.json.
 func Schema() []byte { return bytes.Clone(schema) }
 
 // WriteJSON writes r as report.json: bounded, indented, with its results counted again and the schema version filled in

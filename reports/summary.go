@@ -32,7 +32,7 @@ func Verdicts() []Verdict {
 	return []Verdict{Fail, Error, Fixed, Warn, Known, NotTestable, Pass, NotApplicable}
 }
 
-// Count gives the number of results with verdict v, by the summary.
+// Count returns the number of results with verdict v, by the summary.
 func (s Summary) Count(v Verdict) int {
 	switch v {
 	case Pass:
@@ -183,12 +183,12 @@ func (r *Report) gaps() []string {
 	return reasons
 }
 
-// Blocked gives the MUSTs of claimed capabilities that could not be tested and keep a run from a verdict.
+// Blocked returns the MUSTs of claimed capabilities that could not be tested and keep a run from a verdict.
 func (r *Report) Blocked() []Result {
 	return slices.DeleteFunc(r.untestedMusts(), r.beyondFront)
 }
 
-// Unseen gives the MUSTs that could not be tested and do not count, because the run counts what the front side shows.
+// Unseen returns the MUSTs that could not be tested and do not count, because the run counts what the front side shows.
 func (r *Report) Unseen() []Result {
 	return slices.DeleteFunc(r.untestedMusts(), func(result Result) bool { return !r.beyondFront(result) })
 }
@@ -210,7 +210,7 @@ func (r *Report) untestedMusts() []Result {
 	return untested
 }
 
-// With gives the results that have one of the verdicts, in report order.
+// With returns the results that have one of the verdicts, in report order.
 func (r *Report) With(verdicts ...Verdict) []Result {
 	var found []Result
 	for _, result := range r.Results {
@@ -288,7 +288,7 @@ func (r *Report) AtFault() []string {
 	return all
 }
 
-// Areas gives the areas of the results, each once, in report order.
+// Areas returns the areas of the results, each once, in report order.
 func (r *Report) Areas() []string {
 	var areas []string
 	for _, result := range r.Results {
@@ -299,7 +299,7 @@ func (r *Report) Areas() []string {
 	return areas
 }
 
-// Levels gives the levels of the results, each once, the binding one first.
+// Levels returns the levels of the results, each once, the binding one first.
 func (r *Report) Levels() []Level {
 	return slices.DeleteFunc([]Level{MUST, SHOULD, MAY}, func(l Level) bool {
 		return !slices.ContainsFunc(r.Results, func(result Result) bool { return result.Level == l })

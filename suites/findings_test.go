@@ -53,7 +53,7 @@ func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func nothing(int) map[string]any { return nil }
 
-// runShown gives the result of one clause.
+// runShown returns the result of one clause.
 func runShown(t *testing.T, s http.Handler, clause string) reports.Result {
 	t.Helper()
 	report, err := suites.Run(context.Background(), suites.Target{URL: serveAt(t, s)}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "secret-of-agent"}}}, Connection: suites.Connection{Timeout: 200 * time.Millisecond}, Only: []string{clause}})

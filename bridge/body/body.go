@@ -1,6 +1,6 @@
 // Package body reads bodies in bounded size, a request's also in bounded time, and writes responses to callers who read
 // them in time, for both fronts. Memory is taken as bytes arrive, at most four times as many. A connection whose body
-// did not arrive whole is closed after the response: nobody knows where its next request would begin.
+// did not arrive whole is closed after the response, since the start of its next request is unknown.
 package body
 
 import (
@@ -20,10 +20,10 @@ var ErrTooLate = errors.New("the body did not arrive in time")
 // Free is how much of a body is read without asking for memory, in bytes: as much as a connection costs anyway.
 const Free = 16 << 10
 
-// Memory is asked for so many bytes more to hold a body in; an error says that there are none. A nil Memory has any.
+// Memory grants so many more bytes to hold a body, or returns an error where there are none left. A nil Memory has no bound.
 type Memory interface{ Grow(bytes int64) error }
 
-// Read gives the body of r, of at most longest bytes, that has to arrive within a time. Errors: *http.MaxBytesError,
+// Read returns the body of r, of at most longest bytes, that has to arrive within a time. Errors: *http.MaxBytesError,
 // ErrTooLate, those of memory, and what the connection says.
 func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Duration, memory Memory) ([]byte, error) {
 	if r.ContentLength > longest {

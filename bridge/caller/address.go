@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose X-Forwarded-For is believed.
+// Proxies are the networks whose X-Forwarded-For is trusted.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and networks, as in 10.0.0.0/8 or ::1.
@@ -30,7 +30,7 @@ func ParseProxies(list []string) (Proxies, error) {
 const maxHops = 16
 
 // client is the address that a request comes from: its connection's or, behind proxies that are trusted, the nearest one
-// in X-Forwarded-For that is not such a proxy. Anybody could have written what comes before that.
+// in X-Forwarded-For that is not such a proxy. Any client can write the entries before that.
 func (p Proxies) client(r *http.Request) netip.Addr {
 	connected, _ := netip.ParseAddrPort(r.RemoteAddr)
 	addr := connected.Addr().Unmap().WithZone("")

@@ -1,4 +1,4 @@
-// Package caller identifies who calls: by which credential, from which address, in which language, as which account. It
+// Package caller identifies the caller of a request: credential, address, language and account. It
 // decides nothing about tools and sends nothing. Its invariant: a credential leaves it only on a request to the site, by
 // Caller.Sign; everything else sees a digest.
 package caller
@@ -28,7 +28,7 @@ type Identity [sha256.Size]byte
 // String is a short form for logs.
 func (i Identity) String() string { return hex.EncodeToString(i[:6]) }
 
-// Caller is who asks: the credential that goes on to the site, and the language of the responses.
+// Caller is the sender of a request: the credential that is forwarded to the site, and the language of the responses.
 // The zero value is the anonymous caller.
 type Caller struct {
 	Identity    Identity
@@ -37,13 +37,13 @@ type Caller struct {
 	Address     netip.Addr // of the client; the zero value where there is none, as on stdio
 	language    string
 	account     string // the name that Basic credentials are for, as accountKey folds it
-	user        string // the name that the caller goes by, for the audit log
+	user        string // the name of the caller in the audit log
 	as          string // the front-end token by which the caller uses the service account; never logged
 	forward     bool   // the site is sent the client's address
 	credentials []credential
 }
 
-// Grant is what a token says that was checked before it went on. The zero value says nothing.
+// Grant is what a verified token grants. The zero value grants nothing.
 type Grant struct {
 	Holder  string // whose it is, the same over all tokens that replace each other
 	Subject string // the account that it stands for
@@ -172,17 +172,17 @@ type Callers struct {
 	Service   *ServiceAccount   // nil: the caller's own credentials go on
 	Verify    Verify            // nil: the site alone checks tokens
 	Asks      bool              // Verify asks the authorization server about each token
-	Exchange  Exchange          // gives a token for the site in place of a verified one; nil: verified tokens go on
+	Exchange  Exchange          // exchanges a verified token for one of the site; nil: verified tokens are forwarded
 	Languages Languages         // of the site; nil: all that there are
-	Proxies   Proxies           // whose X-Forwarded-For is believed
+	Proxies   Proxies           // whose X-Forwarded-For is trusted
 	Forward   bool              // the site is sent the client's address in X-Forwarded-For
 	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares or asks about; nil: any number
 }
 
-// Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
+// Verify checks a bearer token, "" where a request has none, before it goes anywhere. The error is a fault.
 type Verify func(ctx context.Context, token string) (Grant, error)
 
-// Exchange gives the token that goes on to the site in place of a caller's. It refuses with a fault.
+// Exchange returns the token that is forwarded to the site in place of a caller's. The error is a fault.
 type Exchange func(ctx context.Context, token string, grant Grant) (string, error)
 
 // From reads the caller of a request. A credential that is malformed, of another scheme, or one of several, is an
@@ -294,7 +294,7 @@ func (cs Callers) BySession(h http.Header) bool {
 	return session != "" || !ok
 }
 
-// takes reports whether a scheme goes on to the site; headers may spell it in any case.
+// takes reports whether a scheme is forwarded to the site; headers may spell it in any case.
 func (cs Callers) takes(s Scheme) bool {
 	for _, have := range cs.Schemes {
 		if s != "" && strings.EqualFold(string(have), string(s)) {
@@ -341,7 +341,7 @@ func (c Caller) digest(language string) Identity {
 	return sha256.Sum256(b)
 }
 
-// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
+// Holder is the account of a caller's memory: the owner of the credentials or, without any, the client's network.
 func (c Caller) Holder() fair.Key {
 	if c.Anonymous() {
 		return fair.Network(c.Address)

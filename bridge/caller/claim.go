@@ -12,7 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 )
 
-// Claim is who a request says that it comes from, for a log of refusals. It holds no secret.
+// Claim is the identity that a request claims, for the log of refusals. It holds no secret.
 type Claim struct {
 	Address netip.Addr
 	Network [32]byte // what one client has for itself
@@ -39,7 +39,7 @@ func (cs Callers) Claim(r *http.Request) Claim {
 		given = account
 	}
 	mac := hmac.New(sha256.New, claimKey)
-	mac.Write([]byte(given)) //nolint:errcheck // a hash takes everything
+	mac.Write([]byte(given)) //nolint:errcheck // a hash never fails
 	c.User = "unknown:" + hex.EncodeToString(mac.Sum(nil)[:6])
 	return c
 }

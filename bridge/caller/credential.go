@@ -104,7 +104,7 @@ var (
 )
 
 // sessionCookie picks Drupal's session cookie (SESS…, SSESS…) out of a request's cookies and writes it as PHP does. ok is
-// false where there are several: nobody could say which of them the site would take.
+// false where there are several: which of them the site would take is undefined.
 func sessionCookie(h http.Header) (cookie string, ok bool) {
 	for _, line := range h.Values("Cookie") {
 		for _, pair := range strings.Split(line, ";") {

@@ -29,7 +29,7 @@ const (
 	maxRanges   = 32  // languages in it
 )
 
-// Choose gives the one language that an Accept-Language header prefers among those there are; "" where it names none, and
+// Choose returns the one language that an Accept-Language header prefers among those there are; "" where it names none, and
 // the site responds in its own.
 func (ls Languages) Choose(header string) string {
 	if header == "" || len(header) > maxLanguage {
@@ -94,7 +94,7 @@ func (ls Languages) lookup(tag string) string {
 	return ""
 }
 
-// general gives the language without its region, except for those that Drupal distinguishes; "" for anything else.
+// general returns the language without its region, except for those that Drupal distinguishes; "" for anything else.
 func general(tag string) string {
 	switch base, rest, _ := strings.Cut(tag, "-"); {
 	case tag == "pt-br" || tag == "pt-pt" || tag == "zh-hans" || tag == "zh-hant":

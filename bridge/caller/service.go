@@ -33,7 +33,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type ServiceAccount struct {
 	User     string
 	Password Secret
-	Tokens   []Secret // with which callers authenticate at the bridge and act as the account; without one of them nobody does
+	Tokens   []Secret // with which callers authenticate at the bridge and act as the account
 }
 
 // exchange turns a front-end token into the account's own credential. The token identifies the caller.
@@ -54,7 +54,7 @@ func (cs Callers) exchange(r *http.Request, c *Caller) error {
 	return nil
 }
 
-// CountToken counts a token that the bridge itself compared, so that nobody can guess on and on: refusal is nil for a right
+// CountToken counts a token that the bridge itself compared, so that guessing is bounded: refusal is nil for a right
 // one. It returns the refusal, or RateLimited for an address that sent too many wrong ones.
 func (cs Callers) CountToken(r *http.Request, token string, refusal *fault.Error) error {
 	if cs.Attempts != nil {
@@ -81,7 +81,7 @@ func BearerToken(h http.Header) string {
 	return strings.Trim(rest, " \t")
 }
 
-// For gives the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody
+// For returns the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody
 // who authenticates at the front side has its identity.
 func (a *ServiceAccount) For(c Caller) Caller {
 	account := Caller{Trace: c.Trace, language: c.language, account: accountKey(a.User), as: "the bridge's own account",
@@ -95,7 +95,7 @@ func (a *ServiceAccount) credential() credential {
 	return credential{"Authorization", "Basic " + pair, "basic\x00" + pair}
 }
 
-// MatchesSecret reports whether given is one of the secrets, in a time that says nothing about them.
+// MatchesSecret reports whether given is one of the secrets, in constant time.
 func MatchesSecret(given string, secrets []Secret) bool {
 	sum, found := sha256.Sum256([]byte(given)), 0
 	for _, s := range secrets {

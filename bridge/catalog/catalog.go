@@ -21,7 +21,7 @@ type Catalog struct {
 	tools    []*Tool
 	index    map[string]int // by name
 	pageSize int
-	pages    []func() *Page // the pages that a client gets who starts at the first; encoded when first asked for
+	pages    []func() *Page // the pages of a listing from the first one; encoded on first use
 }
 
 // New makes a catalog of tools with distinct names, in their order.
@@ -55,7 +55,7 @@ func (c *Catalog) Lookup(name string) (*Tool, bool) {
 	return c.tools[i], true
 }
 
-// Page gives the page that starts at a cursor; beyond the last tool it is empty.
+// Page returns the page that starts at a cursor; beyond the last tool it is empty.
 func (c *Catalog) Page(at Cursor) *Page {
 	offset := int(at)
 	if offset%c.pageSize == 0 && offset/c.pageSize < len(c.pages) {
@@ -74,7 +74,7 @@ type Page struct {
 	zipped func() []byte
 }
 
-// Gzip is Body compressed, once for all who ask; nil where that gains nothing.
+// Gzip is Body compressed, once for all callers; nil where that gains nothing.
 func (p *Page) Gzip() []byte { return p.zipped() }
 
 func (c *Catalog) encode(offset int) *Page {
@@ -87,7 +87,7 @@ func (c *Catalog) encode(offset int) *Page {
 	return p
 }
 
-// With gives the same page with other forms of its tools, and a tag that says so.
+// With returns the same page with other forms of its tools, and a tag that says so.
 func (p *Page) With(tools []*Tool) *Page {
 	hash := sha256.New()
 	for _, t := range tools {
@@ -120,7 +120,7 @@ func (p *Page) write() {
 	p.zipped = sync.OnceValue(func() []byte { return compress(p.Body) })
 }
 
-// compress gives nil for what is too small to be worth it.
+// compress returns nil where the body is too small to gain anything.
 func compress(body []byte) []byte {
 	const worthIt = 1400 // about one packet
 	if len(body) < worthIt {
@@ -129,7 +129,7 @@ func compress(body []byte) []byte {
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
 	if _, err := w.Write(body); err != nil || w.Close() != nil {
-		return nil // cannot be: a buffer takes everything
+		return nil // a buffer never fails
 	}
 	return buf.Bytes()
 }

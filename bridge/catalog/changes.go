@@ -38,7 +38,7 @@ func Diff(old, now *Catalog) Changes {
 	return c
 }
 
-// maxIssued bounds what one caller's listing remembers: more pages than anybody follows, unless to fill the memory.
+// maxIssued bounds what one caller's listing remembers: more pages than a real client follows.
 const maxIssued = 4096
 
 // Listing remembers which pages of a caller's catalog were given out, so that a cursor keeps its meaning when the
@@ -52,7 +52,7 @@ type Listing struct {
 	earlier map[Cursor]bool // and with before
 }
 
-// Page gives the page of now that a cursor means.
+// Page returns the page of the current catalog that a cursor means.
 func (l *Listing) Page(now *Catalog, at Cursor) *Page {
 	l.mu.Lock()
 	defer l.mu.Unlock()

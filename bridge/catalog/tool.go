@@ -84,7 +84,7 @@ func scopesOf(annotations json.RawMessage) []string {
 		scopes = strings.Fields(given)
 	case []any:
 		for _, scope := range given {
-			scopes = append(scopes, fmt.Sprint(scope)) // what is no text nobody has: then nobody gets in
+			scopes = append(scopes, fmt.Sprint(scope)) // a scope that is no text is a scope that no token has
 		}
 	}
 	slices.Sort(scopes)

@@ -39,7 +39,7 @@ const chunk = 64 << 10
 type Handler struct {
 	Next   http.Handler
 	Limits Limits
-	// Exempt says which paths are served on any connection: an orchestrator must not take a busy server for a dead one.
+	// Exempt says which paths are served on any connection: an orchestrator must not restart a server that is only busy.
 	Exempt func(path string) bool
 }
 
@@ -110,7 +110,7 @@ func (c *conn) pool() int {
 	return 0
 }
 
-// Accept gives the next connection, within the bounds or marked as beyond them.
+// Accept returns the next connection, within the bounds or marked as beyond them.
 func (l *listener) Accept() (net.Conn, error) {
 	fair.Yield() // a flood of connections is accepted no faster than they are served
 	for {
@@ -126,7 +126,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// count takes a connection in; false: there are too many even to say so. Where there is no place, one that waits for its
+// count adds a connection; false: there are too many even for a refusal. Where there is no place, one that waits for its
 // first request head makes room.
 func (l *listener) count(c net.Conn) (*conn, bool) {
 	remote, _ := netip.ParseAddrPort(c.RemoteAddr().String()) // one client, where there are no addresses
@@ -254,7 +254,7 @@ func (c *conn) served() {
 	c.l.arrived(c)
 }
 
-// NetConn gives the connection that is counted.
+// NetConn returns the underlying connection.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Close gives the connection's place back.

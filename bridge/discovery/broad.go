@@ -15,7 +15,7 @@ import (
 // forAll reports whether an entry's tools are the account's.
 func (e *Engine) forAll(en *entry) bool { return e.o.Account != nil && !en.account }
 
-// asker is who asks the site what there is, on behalf of a caller.
+// asker is the account that asks the site for its methods, on behalf of a caller.
 func (e *Engine) asker(who caller.Caller) caller.Caller {
 	if e.o.Account == nil {
 		return who

@@ -89,11 +89,11 @@ type knowledge struct {
 	generation int64     // -1: doubtful
 }
 
-// flight is a discovery under way, for all who wait for it.
+// flight is a discovery in progress, shared by all that wait for it.
 type flight struct {
 	done    chan struct{}
 	err     error // set before done is closed
-	waiting int   // callers who have nothing else to go by
+	waiting int   // callers without a cached list
 	cancel  context.CancelFunc
 }
 
@@ -153,7 +153,7 @@ func (e *Engine) View(ctx context.Context, who caller.Caller) (View, error) {
 	case err == nil:
 		err = changing()
 	case k == nil && errors.Is(err, throttle.ErrThrottled):
-		e.callers.Invalidate(en.who.Identity) // what nobody was asked about takes no place from callers who are known
+		e.callers.Invalidate(en.who.Identity) // an unverified caller displaces no known one
 	}
 	return View{}, err
 }
@@ -189,10 +189,10 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 // fresh reports whether knowledge holds without asking again.
 func (e *Engine) fresh(k *knowledge) bool { return e.current(k) && e.o.Now().Before(k.until) }
 
-// current reports whether nobody has doubted knowledge since it came.
+// current reports whether the list has not been doubted since it was fetched.
 func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation == e.generation.Load() }
 
-// usable reports whether knowledge may stand in while the site fails.
+// usable reports whether the list may be served while the site fails.
 func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
@@ -200,7 +200,7 @@ func (e *Engine) usable(k *knowledge) bool {
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not responded yet")
 
-// refresh asks the site, together with who asks for the same caller at this time. With something to fall back on,
+// refresh asks the site, once for all requests of the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
 func (e *Engine) refresh(ctx context.Context, en *entry, trace caller.Trace, fallback bool) error {
 	en.mu.Lock()
@@ -231,9 +231,9 @@ func (e *Engine) refresh(ctx context.Context, en *entry, trace caller.Trace, fal
 	en.mu.Lock()
 	defer en.mu.Unlock()
 	if f.waiting--; f.waiting == 0 {
-		f.cancel() // nobody wants it any more
+		f.cancel() // no request waits for it any more
 		if en.flight == f {
-			en.flight = nil // who comes now must not wait for what is given up
+			en.flight = nil // a new request must not wait for a discovery that was given up
 		}
 	}
 	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had responded.").Because(ctx.Err())
@@ -260,10 +260,10 @@ func (e *Engine) launch(en *entry, trace caller.Trace) *flight {
 	return f
 }
 
-// discover asks the site as who, the entry's caller, and stores what came of it.
+// discover asks the site as who, the caller of the entry, and stores the outcome.
 func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, generation int64) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // whatever a site can make a library do must not end the bridge
+		if p := recover(); p != nil { // a panic of a library on the site's data must not end the bridge
 			e.o.Logger.Error("discovery panicked", "caller", en.who, "panic", p, "stack", string(debug.Stack()))
 			err = e.failed(en, fmt.Errorf("panic: %v", p))
 		}
@@ -343,7 +343,7 @@ func (e *Engine) learn(ctx context.Context, en *entry, who caller.Caller, before
 		return nil
 	}
 	var targets map[string][]string
-	if !en.account { // a look-up is a call, and nobody's call is made by the account
+	if !en.account { // a look-up is a call, and the account makes no caller's calls
 		targets = e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, *a, nil)
 	}
 	if now.set, err = e.builder.build(e.ctx, e.o.Source, *a, targets, e.epoch()); err != nil {
@@ -362,7 +362,7 @@ func (e *Engine) epoch() string {
 	return fmt.Sprint(e.o.Now().UnixNano()/int64(e.o.TTL), e.generation.Load(), e.doubts.Load())
 }
 
-// failed words a failure for callers: whatever happened, what they asked for cannot be had.
+// failed words a failure for callers: whatever happened, the list cannot be served.
 func (e *Engine) failed(en *entry, err error) error {
 	en.failed.Store(time.Now().UnixNano())
 	f := fault.From(err)
@@ -388,8 +388,8 @@ func unreadable(err error) *fault.Error {
 	return fault.New(fault.UpstreamError, "The site did not list its methods in a usable form.").Because(err)
 }
 
-// Invalidate makes all that is remembered doubtful: who asks next makes the bridge ask the site. What is known
-// still stands in if the site fails.
+// Invalidate expires all cached lists: the next request makes the bridge ask the site. A cached list
+// is still served if the site fails.
 func (e *Engine) Invalidate() { e.generation.Add(1) }
 
 // doubtAgain is how often one caller's failed calls may send the bridge to the site.
@@ -460,7 +460,7 @@ func (e *Engine) Heard(caller caller.Identity, now catalog.Version) {
 	}
 }
 
-// Diagnostics gives what was repaired or left out, over all sets that callers hold.
+// Diagnostics returns what was repaired or left out, over all sets that callers hold.
 func (e *Engine) Diagnostics() []translate.Diagnostic {
 	seen := map[translate.Diagnostic]bool{}
 	var all []translate.Diagnostic

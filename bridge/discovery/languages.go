@@ -18,22 +18,22 @@ const (
 
 // spoken is what each caller has asked in.
 type spoken struct {
-	callers *otter.Cache[caller.Identity, *tongues]
+	callers *otter.Cache[caller.Identity, *callerLanguages]
 }
 
-type tongues struct {
+type callerLanguages struct {
 	mu   sync.Mutex
 	tags []string
 }
 
 func newSpoken(callers int) (spoken, error) {
-	c, err := otter.New(&otter.Options[caller.Identity, *tongues]{
-		MaximumSize: callers, ExpiryCalculator: otter.ExpiryWriting[caller.Identity, *tongues](languagesFor),
+	c, err := otter.New(&otter.Options[caller.Identity, *callerLanguages]{
+		MaximumSize: callers, ExpiryCalculator: otter.ExpiryWriting[caller.Identity, *callerLanguages](languagesFor),
 	})
 	return spoken{c}, err
 }
 
-// limit gives the caller as it is, or without a language where it has asked in too many. Anonymous callers are many
+// limit returns the caller as it is, or without a language where it has asked in too many. Anonymous callers are many
 // people, and so are those who share a token of the bridge's own.
 func (s spoken) limit(who caller.Caller) caller.Caller {
 	tag := who.Language()
@@ -43,7 +43,7 @@ func (s spoken) limit(who caller.Caller) caller.Caller {
 	owner := who.Owner()
 	t, ok := s.callers.GetIfPresent(owner)
 	if !ok {
-		t, _ = s.callers.SetIfAbsent(owner, &tongues{})
+		t, _ = s.callers.SetIfAbsent(owner, &callerLanguages{})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

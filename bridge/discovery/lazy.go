@@ -42,7 +42,7 @@ type shelf struct {
 // errUndescribed says that the site does not describe a method; the tool then takes what the site takes.
 var errUndescribed = errors.New("the site does not describe the method")
 
-// tool gives a tool with its schemas; stub is what the index says of it. Beside errUndescribed the stub is given.
+// tool returns a tool with its schemas; stub is what the index says of it. Beside errUndescribed the stub is given.
 func (s *shelf) tool(ctx context.Context, who caller.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
 	s.mu.Lock()
 	t := s.tools[stub.Name]
@@ -122,7 +122,7 @@ func (s *shelf) note(notes ...translate.Diagnostic) {
 	}
 }
 
-// page gives a page with its tools' schemas. When the site describes none of several it is not well.
+// page returns a page with its tools' schemas. When the site describes none of several it is not well.
 func (s *shelf) page(ctx context.Context, who caller.Caller, index *catalog.Page) (*catalog.Page, error) {
 	tools := make([]*catalog.Tool, len(index.Tools))
 	group, ctx := errgroup.WithContext(ctx)

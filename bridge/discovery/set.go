@@ -65,7 +65,7 @@ type Rules struct {
 	ReadOnly    bool     // only tools that change nothing
 	Naming      filter.Naming
 	PageSize    int
-	AdminMethod string // who sees this method may administer the bridge; "": nobody
+	AdminMethod string // callers who see this method may administer the bridge; "": none
 	Translator  translate.Translator
 	Lazy        *upstream.Client // where schemas are fetched when first needed; nil: the site's list has them
 }
@@ -145,7 +145,7 @@ func newBuilder(rules Rules, keep bool, logger *slog.Logger) (*builder, error) {
 	return &builder{rules: rules, picker: p, keep: keep, logger: logger}, nil
 }
 
-// build gives the set of a response, with references that take the values of targets. Within one epoch the same response
+// build returns the set of a response, with references that take the values of targets. Within one epoch the same response
 // gives the same set.
 func (b *builder) build(ctx context.Context, source Source, a Response, targets map[string][]string, epoch string) (*set, error) {
 	values, err := json.Marshal(targets)
@@ -328,7 +328,7 @@ func (b *builder) translate(tr translate.Translator, m Described, name string) *
 	return t
 }
 
-// compile gives the compiled form of a schema, one for all tools that have the same.
+// compile returns the compiled form of a schema, one for all tools that have the same.
 func (b *builder) compile(doc json.RawMessage) *schema.Lazy {
 	form, _ := b.forms.get(sha256.Sum256(doc), func() (*schema.Lazy, error) { return schema.NewLazy(doc), nil })
 	return form
@@ -341,7 +341,7 @@ type pool[K interface{ ~[sha256.Size]byte }, V any] struct {
 	m       map[K]weak.Pointer[V]
 }
 
-// get gives the value of a key, made if nobody holds one. Nobody waits for the value of another key.
+// get returns the value of a key, and makes it where there is none. A key never waits for the value of another one.
 func (p *pool[K, V]) get(key K, build func() (*V, error)) (*V, error) {
 	if v := p.held(key); v != nil {
 		return v, nil

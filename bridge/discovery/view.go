@@ -25,7 +25,7 @@ type View struct {
 // Catalog holds all of the caller's tools. With lazy schemas they are known by name only: Page and Tool give them whole.
 func (v View) Catalog() *catalog.Catalog { return v.set.catalog }
 
-// Page gives the page of the caller's tools that a cursor means. With lazy schemas a fault says that the site did not
+// Page returns the page of the caller's tools that a cursor means. With lazy schemas a fault says that the site did not
 // describe one of them.
 func (v View) Page(ctx context.Context, at catalog.Cursor) (*catalog.Page, error) {
 	page := v.listing.Page(v.set.catalog, at)
@@ -35,7 +35,7 @@ func (v View) Page(ctx context.Context, at catalog.Cursor) (*catalog.Page, error
 	return v.set.shelf.page(ctx, v.who, page)
 }
 
-// Tool gives the caller's tool of exactly this name. The ToolNotFound fault is the same for every name that the caller
+// Tool returns the caller's tool of exactly this name. The ToolNotFound fault is the same for every name that the caller
 // cannot have: unknown, hidden, filtered or denied.
 func (v View) Tool(ctx context.Context, name string) (*catalog.Tool, error) {
 	tool, ok := v.set.catalog.Lookup(name)

@@ -97,8 +97,8 @@ func (p *poller) start(e *Engine) {
 
 func (p *poller) wait() { p.finished.Wait() }
 
-// poll starts a discovery for everyone to be kept fresh whose knowledge has run out. It waits while as many are under way
-// as it may start: those who ask for something come first.
+// poll starts a discovery for each caller to be kept fresh whose list has expired. It waits while as many are in progress
+// as it may start: requests come first.
 func (e *Engine) poll() {
 	due := map[*entry]bool{}
 	e.poller.mu.Lock()

@@ -34,7 +34,7 @@ func Network(ip netip.Addr) Key {
 // ErrFull: the caller has its share, and no more may wait.
 var ErrFull = errors.New("the caller has its share, and too many wait for more")
 
-// allows reports whether a caller who has so much may get more while so much is left.
+// allows reports whether a caller that holds so much may get more while so much is left.
 func allows(has, left int64) bool { return left > 0 && has < 2*left }
 
 // Gate bounds how many may be in at one time and how many may wait. The caller with the fewest places enters first.
@@ -59,7 +59,7 @@ type waiter struct {
 	in       bool
 }
 
-// NewGate makes a gate; without places it lets everybody in.
+// NewGate makes a gate; one without places is always open.
 func NewGate(places, waiting int) *Gate {
 	return &Gate{left: places, seats: max(waiting, 0), holders: map[Key]*holder{}, limited: places > 0}
 }

@@ -72,7 +72,7 @@ type leased struct {
 	lease Lease
 }
 
-// Value gives the lease, or what the context carries beside.
+// Value returns the lease, or what the context carries beside.
 func (l *leased) Value(key any) any {
 	if key == (leaseKey{}) {
 		return &l.lease
@@ -80,7 +80,7 @@ func (l *leased) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// From gives the lease that a context carries; nil where it carries none.
+// From returns the lease that a context carries; nil where it carries none.
 func From(ctx context.Context) *Lease {
 	l, _ := ctx.Value(leaseKey{}).(*Lease)
 	return l

@@ -81,13 +81,13 @@ func (e *Error) WaitSeconds() string {
 	return strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Status is the HTTP status of the error's code.
 func (e *Error) Status() int { return Statuses[e.Code] }
 
-// From gives the fault within err; any other error becomes an InternalError that shows the caller nothing.
+// From returns the fault within err; any other error becomes an InternalError that shows the caller nothing.
 func From(err error) *Error {
 	var f *Error
 	if errors.As(err, &f) {

@@ -18,7 +18,7 @@ const (
 // maxName is the longest underscored name; longer ones are cut and end with a hash of the id.
 const maxName = 64
 
-// Names gives the name of each method id, in order. Names are distinct. An id that would share its name with another
+// Names returns the name of each method id, in order. Names are distinct. An id that would share its name with another
 // one takes a hash of itself as a suffix, unless it is that name literally, so that its name does not depend on order.
 func (n Naming) Names(ids []string) []string {
 	names := make([]string, len(ids))

@@ -48,7 +48,7 @@ type API struct {
 	Refusals    *observe.Refusals                                     // nil: refusals are not recorded
 }
 
-// endpoint serves a request, or says why not. It must not have written anything when it returns an error.
+// endpoint serves a request, or returns why not. It must not have written anything when it returns an error.
 type endpoint func(http.ResponseWriter, *http.Request) error
 
 // methods are the endpoints of one path, by HTTP method. HEAD is GET without its body.

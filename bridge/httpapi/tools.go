@@ -12,7 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// view reads who asks, and what that caller may see.
+// view identifies the caller, and returns the tools that the caller may see.
 func (a *API) view(r *http.Request) (caller.Caller, discovery.View, error) {
 	who, err := a.Callers.From(r)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parameter reads a query parameter that may be there once; other parameters are nobody's business.
+// parameter reads a query parameter that may be given once; other parameters are ignored.
 func parameter(r *http.Request, name string, code fault.Code) (string, error) {
 	if r.URL.RawQuery == "" {
 		return "", nil

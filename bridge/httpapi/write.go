@@ -17,12 +17,12 @@ import (
 var (
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
-	revalidate  = []string{"private, no-cache"} // a caller's own cache may keep it, if it asks whether it still holds
+	revalidate  = []string{"private, no-cache"} // a caller's own cache may keep it, and must revalidate it
 	varyCaller  = []string{"Authorization, Cookie, Accept-Language, Accept-Encoding"}
 	staleMarker = []string{`110 - "Response is Stale"`}
 )
 
-// writeJSON sends a whole document, in parts that nobody has to copy together. HEAD gets the same headers; net/http
+// writeJSON sends a whole document, in parts that need not be joined first. HEAD gets the same headers; net/http
 // leaves the body out.
 func (a *API) writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
 	length := 0
@@ -61,7 +61,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	return status
 }
 
-// markStale says that the response is older than it should be.
+// markStale marks a response that is older than its TTL.
 func markStale(h http.Header, v discovery.View) {
 	if v.Stale {
 		h["Warning"] = staleMarker

@@ -17,7 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// Rule says what a JSON-RPC error of the site is to the caller of a tool. The table of rules is what the documentation
+// Rule maps a JSON-RPC error of the site to the error that the caller of a tool gets. The table of rules is what the documentation
 // prints; what becomes of a site that does not respond in JSON-RPC is in upstream.
 type Rule struct {
 	When string // what the error is
@@ -38,7 +38,7 @@ var errorMap = []Rule{
 	{"any other code", fault.ExecutionError, "The tool %t failed: %m", func(*upstream.RPCError) bool { return true }, 0},
 }
 
-// Rules gives the table, in the order in which it is read.
+// Rules returns the table, in the order in which it is read.
 func Rules() []Rule { return slices.Clone(errorMap) }
 
 func missesParameter(e *upstream.RPCError) bool { return parameterOf(e) != "" }
@@ -72,7 +72,7 @@ func (r Rule) fault(tool string, rpc *upstream.RPCError) *fault.Error {
 	e := &fault.Error{Code: r.Code, Cause: rpc}
 	e.Message = strings.NewReplacer("%t", tool, "%m", siteSays(rpc)).Replace(r.Says)
 	if r.Code == fault.AccessDenied || r.Code == fault.ToolNotFound {
-		return e // what is denied or gone must look like what never was
+		return e // a denied or removed tool must look like one that never existed
 	}
 	data := map[string]any{"jsonrpc_code": rpc.Code}
 	if rpc.Data != nil && !phpText(rpc) {

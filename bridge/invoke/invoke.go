@@ -122,7 +122,7 @@ func (in *Invoker) Turn(ctx context.Context, who caller.Caller, bytes int) (done
 	return done, nil
 }
 
-// tooMuch is what is wrong with a value that would take too long to check.
+// tooMuch is the violation of a value that would take too long to check.
 var tooMuch = []schema.Violation{{
 	Expected: "a value that can be checked in bounded time", Received: "one that is too large or too deep for its schema",
 }}
@@ -182,7 +182,7 @@ func (in *Invoker) observe(kind string) {
 	}
 }
 
-// parameters gives the arguments as the method takes them: by name as they are, by position in the method's order.
+// parameters returns the arguments as the method takes them: by name as they are, by position in the method's order.
 func parameters(tool *catalog.Tool, arguments json.RawMessage) ([]byte, error) {
 	if tool.Positional == nil {
 		return arguments, nil

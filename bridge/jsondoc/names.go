@@ -11,7 +11,7 @@ type names struct {
 	many map[uint64]struct{} // hashes of a large one's
 }
 
-// seed makes the hashes of names unknown to who chooses the names: two of a million collide once in 10⁷ documents.
+// seed makes the hashes of names unpredictable to the sender: two of a million collide once in 10⁷ documents.
 var seed = maphash.MakeSeed()
 
 // add takes a name into an open object's set, the innermost; false where it is there already.

@@ -67,7 +67,7 @@ func Parse(doc []byte) (Value, error) { return parse(doc, MaxDepth, math.MaxInt)
 // 1,000 members or items is no envelope and is refused.
 func Split(doc []byte) (Value, error) { return parse(doc, 1, maxSplit) }
 
-// Members gives the bytes of an object's members of these names, as far as they are there, and keeps nothing of others.
+// Members returns the bytes of an object's members of these names, as far as they are there, and keeps nothing of others.
 func Members(object []byte, names []string) (map[string][]byte, error) {
 	p := parser{doc: object, most: math.MaxInt, only: names}
 	v, err := p.whole(1)

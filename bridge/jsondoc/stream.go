@@ -19,7 +19,7 @@ const (
 var ErrEnough = errors.New("the rest of the list is passed over")
 
 // Stream reads an object of which one member, list, is an array that may be too long to hold. Items and members are cut out by
-// their brackets and quotes, and nobody has looked into them: parse each by itself, so that one that is broken costs itself
+// their brackets and quotes, and are not parsed: parse each by itself, so that one that is broken costs itself
 // only. item receives the bytes of each item, which it may keep, or nil for one of more than longest bytes; an error of item
 // ends the reading, and ErrEnough that of the list alone. others are the members beside the list.
 func Stream(r io.Reader, list string, longest int, item func(raw []byte) error) (others []Member, err error) {

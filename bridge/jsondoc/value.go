@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Get gives the member of an object by its exact name.
+// Get returns the member of an object by its exact name.
 func (v Value) Get(name string) (Value, bool) {
 	for _, m := range v.Members {
 		if m.Name == name {
@@ -15,7 +15,7 @@ func (v Value) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Text gives a string's text; false when the value is no string.
+// Text returns a string's text; false when the value is no string.
 func (v Value) Text() (string, bool) {
 	if v.Kind != String {
 		return "", false
@@ -28,7 +28,7 @@ func (v Value) Text() (string, bool) {
 	return s, err == nil
 }
 
-// Int gives a number that is written as an integer; false for all else.
+// Int returns a number that is written as an integer; false for all else.
 func (v Value) Int() (int, bool) {
 	if v.Kind != Number {
 		return 0, false
@@ -63,7 +63,7 @@ func NewBool(b bool) Value { return Value{Kind: Boolean, Raw: strconv.AppendBool
 // NewInt makes a number.
 func NewInt(n int) Value { return Value{Kind: Number, Raw: strconv.AppendInt(nil, int64(n), 10)} }
 
-// With gives a copy of an object with one member set, at its old place or at the end.
+// With returns a copy of an object with one member set, at its old place or at the end.
 func (v Value) With(name string, value Value) Value {
 	members := make([]Member, 0, len(v.Members)+1)
 	found := false
@@ -79,7 +79,7 @@ func (v Value) With(name string, value Value) Value {
 	return NewObject(members...)
 }
 
-// Without gives a copy of an object that lacks one member.
+// Without returns a copy of an object that lacks one member.
 func (v Value) Without(name string) Value {
 	members := make([]Member, 0, len(v.Members))
 	for _, m := range v.Members {

@@ -160,7 +160,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 	if m.method == "subscriptions/listen" {
 		sub, wrong := subscriptionOf(m)
 		if wrong == nil {
-			_, wrong = s.view(x.r.Context(), x.who) // who may see nothing has nothing to listen for
+			_, wrong = s.view(x.r.Context(), x.who) // a caller who may see nothing has nothing to listen for
 		}
 		if wrong != nil {
 			return x.stateless(m.id, wrong)
@@ -270,7 +270,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	case wrong != nil:
 		return x.protocol(r.id, wrong)
 	case ctx.Err() != nil && x.r.Context().Err() == nil:
-		return x.accept() // cancelled by its client, who wants no response
+		return x.accept() // cancelled by its client, which expects no response
 	}
 	return x.result(st, response(r.id, result))
 }
@@ -288,7 +288,7 @@ func (x *exchange) result(st *stream, response []byte) int {
 	return http.StatusOK
 }
 
-// protocol sends an error as the revisions with sessions want it: with 200, but where HTTP itself has something to say.
+// protocol sends an error as the revisions with sessions require: with 200, except where HTTP has a status of its own for it.
 func (x *exchange) protocol(id []byte, e *protocolError) int {
 	status := http.StatusOK
 	if e.cause != nil && refuses[e.cause.Code] {
@@ -303,7 +303,7 @@ var statelessStatus = map[int]int{
 	codeHeaderMismatch: http.StatusBadRequest, codeNoVersion: http.StatusBadRequest,
 }
 
-// stateless sends an error as the stateless revision wants it.
+// stateless sends an error as the stateless revision requires.
 func (x *exchange) stateless(id []byte, e *protocolError) int {
 	if status, ok := statelessStatus[e.code]; ok {
 		return x.refuse(status, id, e)
@@ -360,7 +360,7 @@ func (x *exchange) accepts(kind string) bool {
 	return false
 }
 
-// body reads the message, in bounded size, memory and time. What is wrong comes with its status.
+// body reads the message, in bounded size, memory and time. An error comes with its status.
 func (x *exchange) body() ([]byte, int, *protocolError) {
 	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, x)
 	var over *http.MaxBytesError
@@ -380,7 +380,7 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
 }
 
-// read takes a message apart when it is its turn. What is wrong with it comes with its status.
+// read parses a message when it is its turn. An error comes with its status.
 func (x *exchange) read(sent []byte) (message, int, *protocolError) {
 	done, err := x.s.o.Invoker.Turn(x.r.Context(), x.who, len(sent))
 	if err != nil {
@@ -392,7 +392,7 @@ func (x *exchange) read(sent []byte) (message, int, *protocolError) {
 	return m, http.StatusBadRequest, wrong
 }
 
-// Grow takes memory for a long message, which is read only from callers that the site lets in.
+// Grow reserves memory for a long message, which is read only from callers that the site accepts.
 func (x *exchange) Grow(bytes int64) error {
 	if !x.accepted {
 		if err := x.acceptable(); err != nil {
@@ -403,7 +403,7 @@ func (x *exchange) Grow(bytes int64) error {
 	return x.lease.Grow(bytes)
 }
 
-// acceptable is a fault where the site refuses the caller. A site that fails refuses nobody.
+// acceptable returns a fault where the site refuses the caller. A site that fails refuses no caller.
 func (x *exchange) acceptable() error {
 	_, err := x.s.o.Discovery.View(x.r.Context(), x.who)
 	if err != nil && refuses[fault.From(err).Code] {

@@ -82,7 +82,7 @@ func version() string {
 	return "(devel)"
 }
 
-// request is one message that asks for something, with who asks and how.
+// request is one message that expects a response, with its caller and transport.
 type request struct {
 	message
 	revision Revision
@@ -90,7 +90,7 @@ type request struct {
 	header   http.Header        // of the stateless revision over HTTP; nil otherwise
 	session  *session           // nil in the stateless revision
 	notify   func([]byte)       // sends a notification ahead of the response; nil where there is no way
-	failed   func(*fault.Error) // receives why a tool's call failed, which its result only words; nil: nobody
+	failed   func(*fault.Error) // receives why a tool's call failed, which the result only words; nil: not reported
 }
 
 // method handles a request and gives the JSON of its result.
@@ -135,7 +135,7 @@ func (s *Server) handle(ctx context.Context, r request) (result []byte, err *pro
 	return result, err
 }
 
-// complete marks a result as the stateless revision wants it marked.
+// complete marks a result as the stateless revision requires.
 func complete(result, info []byte) []byte {
 	head := append([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), info...)
 	head = append(head, '}')

@@ -45,14 +45,14 @@ type message struct {
 // version is the revision that the message itself names, as messages of the stateless one do; "" where it names none.
 func (m message) version() Revision { return Revision(m.metaText(metaVersion)) }
 
-// metaText gives a member of _meta that is a string.
+// metaText returns a member of _meta that is a string.
 func (m message) metaText(name string) string {
 	v, _ := m.meta.Get(name)
 	text, _ := v.Text()
 	return text
 }
 
-// param gives a parameter that is a string.
+// param returns a parameter that is a string.
 func (m message) param(name string) string {
 	v, _ := m.params.Get(name)
 	text, _ := v.Text()
@@ -89,7 +89,7 @@ func read(body []byte) (message, *protocolError) {
 		if !result && !failure {
 			return m, refuse(codeInvalidRequest, "The member method is missing.")
 		}
-		return message{}, nil // a response: nothing was asked of the client, so nobody waits for it
+		return message{}, nil // a response: the bridge sends no requests, so it expects none
 	}
 	if m.method, _ = method.Text(); m.method == "" {
 		return m, refuse(codeInvalidRequest, "The member method must be a string that is not empty.")
@@ -104,7 +104,7 @@ func read(body []byte) (message, *protocolError) {
 	return m, nil
 }
 
-// object gives a member that is an object, taken apart; the zero Value where it is absent.
+// object returns a member that is an object, taken apart; the zero Value where it is absent.
 func object(in jsondoc.Value, name string) (jsondoc.Value, error) {
 	v, ok := in.Get(name)
 	switch {
@@ -130,7 +130,7 @@ func refuse(code int, format string, args ...any) *protocolError {
 }
 
 // protocolCodes says which of the bridge's faults are protocol errors with a code of their own. A tool that the caller
-// may not run must look like one that nobody has.
+// may not run must look like one that does not exist.
 var protocolCodes = map[fault.Code]int{
 	fault.ToolNotFound:  codeInvalidParams,
 	fault.InvalidCursor: codeInvalidParams,

@@ -49,7 +49,7 @@ type Shared interface {
 	Ended(id string) bool           // whether one of them reported that; false where that cannot be found out
 }
 
-// holder is whose places a session takes: a credential's, or those of anonymous callers from one network.
+// holder is the account of a session: a credential, or the anonymous callers of one network.
 type holder struct {
 	owner   caller.Identity
 	network string // "" for callers with credentials
@@ -222,7 +222,7 @@ func (s *session) rank(now time.Time) int {
 	return inUseRank
 }
 
-// find gives the session of an id to who opened it, as long as it is used at least once in the idle time or, where it is
+// find returns the session of an id to the caller who opened it, as long as it is used at least once in the idle time or, where it is
 // sealed, until its time is over. To all others it does not exist: nil. Overloaded: it is another replica's, and there is no
 // place for it here.
 func (s *Sessions) find(id string, who caller.Caller, now time.Time, idle time.Duration) (*session, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 )
 
-// keepAlive is how often a silent stream is written to, so that who is between does not take it for dead.
+// keepAlive is how often a silent stream is written to, so that no proxy closes it as idle.
 const keepAlive = 25 * time.Second
 
 // stream writes messages as server-sent events.

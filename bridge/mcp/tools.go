@@ -158,7 +158,7 @@ func (r request) fault(err error) ([]byte, *protocolError) {
 // steps of a call whose progress a client can receive.
 const steps = 3
 
-// progress gives a function that reports to the client how far its call is, if the client asked for it.
+// progress returns a function that reports to the client how far its call is, if the client asked for it.
 func (r request) progress() func(what string) {
 	token, asked := r.meta.Get("progressToken")
 	if !asked || r.notify == nil || token.Kind != jsondoc.String && token.Kind != jsondoc.Number {

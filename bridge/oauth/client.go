@@ -43,7 +43,7 @@ func newMemory[V any](now func() time.Time) (*memory[V], error) {
 	return &memory[V]{now: now, kept: kept}, nil
 }
 
-// of gives what is known of a token, or asks; until is how long the response, or the error, is kept; zero: not at all.
+// of returns what is known of a token, or asks; until is how long the response, or the error, is kept; zero: not at all.
 func (m *memory[V]) of(ctx context.Context, token string, ask func(context.Context) (value V, until time.Time, err error)) (V, error) {
 	id := sha256.Sum256([]byte(token))
 	if have, ok := m.kept.GetIfPresent(id); ok && m.now().Before(have.until) {
@@ -106,7 +106,7 @@ func (e *endpoint) post(ctx context.Context, form url.Values, want fields) (stat
 	return res.StatusCode, nil
 }
 
-// find gives the address of the endpoint.
+// find returns the address of the endpoint.
 func (e *endpoint) find(ctx context.Context) (string, error) {
 	e.mu.Lock()
 	address, read := e.address, e.read

@@ -41,7 +41,7 @@ func newExchange(o Options, k *keys) (*exchange, error) {
 	}, nil
 }
 
-// For gives a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization
+// For returns a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization
 // server does not exchange it, UpstreamUnavailable that it cannot at present.
 func (g *Guard) For(ctx context.Context, token string, grant caller.Grant) (string, error) {
 	x := g.exchange

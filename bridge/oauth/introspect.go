@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// introspectionKept is how long the authorization server's word on a token is kept, and how long one that is revoked may
+// introspectionKept is how long the authorization server's response about a token is cached, and how long one that is revoked may
 // still be used.
 const introspectionKept = 30 * time.Second
 

@@ -34,7 +34,7 @@ type keySet struct {
 	at   time.Time
 }
 
-// find gives the key of an id; "" is the only one there is.
+// find returns the key of an id; "" is the only one there is.
 func (s keySet) find(id string) (key, bool) {
 	if found, ok := s.byID[id]; ok || id != "" || len(s.byID) != 1 {
 		return found, ok
@@ -65,7 +65,7 @@ func newKeys(o Options) *keys {
 		}}}
 }
 
-// find gives the key of an id. A key that is not known may be new: then the token waits for one refresh, for a bounded
+// find returns the key of an id. A key that is not known may be new: then the token waits for one refresh, for a bounded
 // time, and not for each such token.
 func (k *keys) find(ctx context.Context, id string) (key, error) {
 	found, known, running := k.state(id)
@@ -116,7 +116,7 @@ func (k *keys) state(id string) (found key, known bool, running <-chan struct{})
 	return found, known, k.running
 }
 
-// usable gives the keys that are not too old; k is locked.
+// usable returns the keys that are not too old; k is locked.
 func (k *keys) usable() keySet {
 	if k.o.Now().Sub(k.known.at) > keysStale {
 		return keySet{}

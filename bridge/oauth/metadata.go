@@ -41,7 +41,7 @@ type metadata struct {
 	Name     string   `json:"resource_name"`
 }
 
-// ServeHTTP gives the metadata to everybody.
+// ServeHTTP serves the metadata to any client.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*") // clients in browsers look here first; there is nothing secret in it

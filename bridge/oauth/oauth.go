@@ -24,7 +24,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
 )
 
-// Options say whose tokens are taken, and for what.
+// Options name the issuer whose tokens are accepted, and their audience.
 type Options struct {
 	Issuer       string   // of the authorization server, exactly as its tokens name it
 	Resource     string   // the address of /mcp as clients know it
@@ -51,7 +51,7 @@ type Guard struct {
 	asks      *introspection // nil: tokens are checked by the issuer's keys
 }
 
-// algorithms are those with a public key; with any other who knows that key could sign.
+// algorithms are those with a public key; with any other, whoever knows that key could sign.
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 const (
@@ -92,7 +92,7 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// Address reads an address of OAuth, which must be https: who is between could take tokens, or give false keys. On
+// Address reads an address of OAuth, which must be https: else anybody on the way could read tokens, or serve false keys. On
 // this machine http will do. name is what messages call it.
 func Address(name, text string) (*url.URL, error) {
 	u, err := origin.ParseAddress(text)
@@ -185,7 +185,7 @@ func (g *Guard) Insufficient(tool string, wanted []string) *fault.Error {
 	return f
 }
 
-// Challenge gives the values of WWW-Authenticate that go with a fault: its own, where it has any that lead a client on.
+// Challenge returns the values of WWW-Authenticate that go with a fault: its own, where it has any that lead a client on.
 // A site's 401 says nothing of where tokens for the bridge are had. Without a guard there is always some value, for a
 // 401 without one would break HTTP.
 func (g *Guard) Challenge(f *fault.Error) []string {
@@ -210,7 +210,7 @@ func (g *Guard) challenge(code, description string, wanted []string) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// speakable are the scopes that can be written (RFC 6749 §3.3); nobody can have another.
+// speakable are the scopes that RFC 6749 §3.3 permits; no token has another.
 func speakable(scopes []string) []string {
 	unwritable := func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == "" || strings.ContainsFunc(s, unwritable) })

@@ -23,7 +23,7 @@ var RefusalKinds = []struct{ Name, Means string }{
 	{"origin", "403: a web page of another site"},
 }
 
-// refusalKind gives the kind of a refusal; "": it is not a refusal.
+// refusalKind returns the kind of a refusal; "": it is not a refusal.
 func refusalKind(err error) string {
 	switch {
 	case errors.Is(err, throttle.ErrThrottled):

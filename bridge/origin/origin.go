@@ -43,7 +43,7 @@ var (
 // clip shortens what a request brings, for a message.
 func clip(s string) string { return s[:min(len(s), 128)] }
 
-// Check gives an AccessDenied fault for a request that may not come.
+// Check returns an AccessDenied fault for a request that may not come.
 func (p Policy) Check(r *http.Request) error {
 	if !p.names(r) {
 		return fault.New(fault.AccessDenied, "This bridge does not respond under the host name %q; if callers reach it by that name, add it to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",

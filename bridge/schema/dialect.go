@@ -55,7 +55,7 @@ func dialectNamed(text string) (d dialect, known bool) {
 	return d, known && (scheme == "http" || scheme == "https")
 }
 
-// Dialect gives the address of a dialect as validators know it, however a $schema spells it; known is false for one that is
+// Dialect returns the address of a dialect as validators know it, however a $schema spells it; known is false for one that is
 // none of Draft 4, 6, 7, 2019-09 and 2020-12.
 func Dialect(declared string) (address string, known bool) {
 	d, known := dialectNamed(declared)
@@ -111,12 +111,12 @@ func olderLoader(draft gojsonschema.Draft) *gojsonschema.SchemaLoader {
 // offline is a schema for which the library fetches nothing.
 type offline struct{ gojsonschema.JSONLoader }
 
-// LoaderFactory gives what would load other documents.
+// LoaderFactory returns what would load other documents.
 func (offline) LoaderFactory() gojsonschema.JSONLoaderFactory { return nothing{} }
 
 type nothing struct{}
 
-// New gives a document that cannot be loaded.
+// New returns a document that cannot be loaded.
 func (nothing) New(source string) gojsonschema.JSONLoader {
 	return missing{gojsonschema.NewReferenceLoader(source), source}
 }

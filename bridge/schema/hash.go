@@ -10,7 +10,7 @@ import (
 )
 
 // hash is the same for values that JSON Schema takes for equal: numbers by their value, objects whatever the order of
-// their members. The seed is unknown to who chooses the values, so that different values share a hash once in 10¹⁹
+// their members. The seed is unknown to the sender of the values, so that different values share a hash once in 10¹⁹
 // pairs.
 func (ix *index) hash(at uint32, seed maphash.Seed) uint64 {
 	var h maphash.Hash
@@ -137,7 +137,7 @@ func (d decimal) writeTo(h *maphash.Hash) {
 	writeHash(h, uint64(int64(d.exponent-len(d.fraction)+zeros)))
 }
 
-// small gives the number where it is whole and short, so that comparing it needs no arithmetic on long numbers.
+// small returns the number where it is whole and short, so that comparing it needs no arithmetic on long numbers.
 func (d decimal) small(raw []byte) (int64, bool) {
 	const longest = 18
 	if d.exponent != 0 || len(d.fraction) > 0 || len(d.whole) > longest || bytes.IndexByte(raw, '.') >= 0 {

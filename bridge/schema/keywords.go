@@ -62,7 +62,7 @@ type child struct {
 	index   int    // in the keyword's list; -1: it is no list
 }
 
-// children gives the schemas that stand directly within v.
+// children returns the schemas that stand directly within v.
 func children(v jsondoc.Value) []child {
 	var found []child
 	for _, m := range v.Members {
@@ -91,7 +91,7 @@ func children(v jsondoc.Value) []child {
 	return found
 }
 
-// Rewrite gives a copy of a schema in which edit was applied to whatever stands where a schema should stand within it,
+// Rewrite returns a copy of a schema in which edit was applied to whatever stands where a schema should stand within it,
 // innermost first, and then to itself. Values of const, enum, default and examples are data, and stay.
 func Rewrite(v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
 	if v.Kind != jsondoc.Object {
@@ -131,7 +131,7 @@ func rewriteIn(p place, v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value)
 	return v
 }
 
-// namedMembers gives an object's members. PHP writes an object as a list when it is empty, or when its names happen to
+// namedMembers returns an object's members. PHP writes an object as a list when it is empty, or when its names happen to
 // be 0, 1, 2, …
 func namedMembers(v jsondoc.Value) []jsondoc.Member {
 	members := append([]jsondoc.Member(nil), v.Members...)

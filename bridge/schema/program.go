@@ -96,7 +96,7 @@ var compiled struct {
 // NewLazy makes a Lazy of a document, which must not be changed.
 func NewLazy(doc json.RawMessage) *Lazy { return &Lazy{doc: doc} }
 
-// Schema gives the compiled form.
+// Schema returns the compiled form.
 func (l *Lazy) Schema() (*Schema, error) {
 	if s := l.used(); s != nil {
 		return s, nil

@@ -42,7 +42,7 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both libraries have been seen to panic on schemas nobody thought of.
+	// Both libraries have been seen to panic on unusual schemas.
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)

@@ -46,7 +46,7 @@ func (c *Validator) ValidateArguments(ctx context.Context, who fair.Key, s *Sche
 	return c.validate(ctx, who, s, doc, required, true)
 }
 
-// index gives an index that is not in use; release ends its use.
+// index returns an index that is not in use; release ends its use.
 func (c *Validator) index(doc []byte) (ix *index, release func()) {
 	if c == nil || len(doc) <= fair.Long {
 		return &index{}, func() {}
@@ -111,7 +111,7 @@ func (c *Validator) validate(ctx context.Context, who fair.Key, s *Schema, doc [
 	return doc, found, err
 }
 
-// integers gives the document with the numbers at the nodes spelled as integers, as far as PHP has them.
+// integers returns the document with the numbers at the nodes spelled as integers, as far as PHP has them.
 func (ix *index) integers(nodes []uint32) []byte {
 	slices.Sort(nodes)
 	doc, from := ix.doc, uint32(0)

@@ -203,7 +203,7 @@ func received(v any) string {
 	return "object"
 }
 
-// part gives the value at an instance location.
+// part returns the value at an instance location.
 func part(v any, path []string) any {
 	for _, token := range path {
 		switch at := v.(type) {

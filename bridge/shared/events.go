@@ -30,7 +30,7 @@ var (
 	doubtsEvery, doubtsAtOnce = rate.Every(5 * time.Second), 5
 )
 
-// Event is what a replica reports to the others. The stream keeps events, so that who reconnects misses none.
+// Event is what a replica reports to the others. The stream keeps events, so that a replica that reconnects misses none.
 type Event struct {
 	Kind    Kind      `json:"kind"`              //
 	Subject []byte    `json:"subject,omitempty"` // of a change, the caller's identity; of an end, the session's id
@@ -38,7 +38,7 @@ type Event struct {
 	Until   time.Time `json:"until,omitzero"`    // how long an end has to be remembered
 }
 
-// written is an event as it is sealed. Who can write to the store can send a sealed event again, or much later.
+// written is an event as it is sealed. Anybody who can write to the store can replay a sealed event, also much later.
 type written struct {
 	Event
 	From   string    `json:"from"` // the replica

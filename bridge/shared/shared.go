@@ -25,7 +25,7 @@ import (
 
 const (
 	timeout   = 100 * time.Millisecond // for one command
-	tolerated = 3                      // commands in a row that may fail before the store is taken for down
+	tolerated = 3                      // commands in a row that may fail before the store counts as down
 	dialTime  = time.Second
 	retryTime = 500 * time.Millisecond // between attempts to reach the store
 	oddTime   = 5 * time.Second        // before the next attempt after an odd reply
@@ -104,7 +104,7 @@ func (s *Store) Up() bool { return s.now.Load() != nil }
 // connection is the clients of the store, until one of them is lost.
 type connection struct {
 	commands, events *client
-	ctx              context.Context // ends when the store is taken for down
+	ctx              context.Context // ends when the store counts as down
 	lose             context.CancelCauseFunc
 }
 

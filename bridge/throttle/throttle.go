@@ -243,7 +243,7 @@ func (l *Limiter) limit(k key) int {
 	return l.limits.Total
 }
 
-// counter gives a counter without what has left its window; nil where no more can be remembered.
+// counter returns a counter without what has left its window; nil where no more can be remembered.
 func (l *Limiter) counter(k key, now time.Time) *counter {
 	c, ok := l.counters[k]
 	if !ok {
@@ -283,7 +283,7 @@ func (l *Limiter) leaveQueue() {
 	l.waiting--
 }
 
-// wake lets all who wait look again; the limiter is locked.
+// wake wakes all waiters; the limiter is locked.
 func (l *Limiter) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})

@@ -89,7 +89,7 @@ var fieldTypes = map[string]FieldType{
 	"entity_reference": {Schema: json.RawMessage(`{"type":"string"}`), Target: "enum"},
 }
 
-// FieldTypes gives the built-in field types by name.
+// FieldTypes returns the built-in field types by name.
 func FieldTypes() map[string]FieldType { return maps.Clone(fieldTypes) }
 
 // settingValues convert Drupal's field settings; one that is not here goes as it is. The zero value leaves it out.

@@ -1,6 +1,6 @@
 // Package translate turns what a site says about a JSON-RPC method into a tool: it reads the site's description, repairs
 // what PHP and old JSON Schema dialects get wrong, puts Drupal field types into JSON Schema, and says what it repaired.
-// It is pure: it asks nobody and remembers nothing. A tool that it gives has schemas that compile and that real
+// It is pure: it sends nothing and remembers nothing. A tool that it gives has schemas that compile and that real
 // clients take; a method that cannot be brought there is an error, which costs that method only.
 package translate
 
@@ -86,14 +86,14 @@ func readParam(name string, v jsondoc.Value) Param {
 	return p
 }
 
-// text gives a member's string, "" when it is missing or something else.
+// text returns a member's string, "" when it is missing or something else.
 func text(v jsondoc.Value, name string) string {
 	m, _ := v.Get(name)
 	s, _ := m.Text()
 	return s
 }
 
-// Hint gives a boolean annotation; false for known when the method has none of that name.
+// Hint returns a boolean annotation; false for known when the method has none of that name.
 func (m Method) Hint(name string) (value, known bool) {
 	annotations, _ := m.Attribute.Get("annotations")
 	hint, ok := annotations.Get(name)

@@ -55,10 +55,10 @@ var mayBeEmpty = map[string]bool{"examples": true}
 // mayBeNull are the members whose null is data.
 var mayBeNull = map[string]bool{"const": true, "default": true}
 
-// className is a PHP class name, which is none of a client's business.
+// className is a PHP class name, which must not reach clients.
 var className = regexp.MustCompile(`^\\*[A-Z]\w*(\\+\w+)+$`)
 
-// repair gives a schema that validators and clients take, with the same meaning as far as it had one.
+// repair returns a schema that validators and clients take, with the same meaning as far as it had one.
 func (t Translator) repair(v jsondoc.Value, notes *notes) jsondoc.Value {
 	v = schema.Rewrite(v, liftRequired)
 	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return t.fieldType(v, notes) })
@@ -116,7 +116,7 @@ func repairOne(v jsondoc.Value, notes *notes) jsondoc.Value {
 	return withItems(fitEnum(repairBounds(draft04(jsondoc.NewObject(kept...), v), notes), notes))
 }
 
-// withItems gives an array without items those that mean the same: model providers refuse it otherwise (profile/array-items).
+// withItems returns an array without items those that mean the same: model providers refuse it otherwise (profile/array-items).
 func withItems(v jsondoc.Value) jsondoc.Value {
 	kind, _ := v.Get("type")
 	name, _ := kind.Text()
@@ -230,7 +230,7 @@ func repairMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 	return m, true
 }
 
-// reshape makes a value the kind that a keyword wants; the zero value when it cannot be.
+// reshape converts a value to the kind that a keyword requires; the zero value when it cannot be.
 func reshape(v jsondoc.Value, want jsondoc.Kind) jsondoc.Value {
 	switch {
 	case v.Kind == want:

@@ -22,7 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
-// openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.
+// openSite returns the site of a file or folder, or a built-in one by its name; a file goes first.
 func openSite(name string) (*fixtures.Site, error) {
 	_, err := os.Stat(name)
 	var site *fixtures.Site

@@ -410,7 +410,7 @@ type notReadyError struct {
 
 func (e *notReadyError) Error() string { return e.reason }
 
-// speak gives a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
+// speak returns a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
 // stderr goes to the log of the bridge.
 func speak(command string, group *processtree.Group, log *bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
 	words, err := splitCommand(command)

@@ -117,7 +117,7 @@ func Take[T any](b *Tab, action chromedp.Action[T]) T {
 	return value
 }
 
-// Eval gives the value of a JavaScript expression.
+// Eval returns the value of a JavaScript expression.
 func Eval[T any](b *Tab, expression string) T {
 	b.t.Helper()
 	return Take(b, chromedp.Evaluate[T](expression))

@@ -127,7 +127,7 @@ func (q *Queue) drop(at int) {
 	}
 }
 
-// take gives a check to the worker that asks first.
+// take hands a check to the worker that asks first.
 func (q *Queue) take(at int, clause string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

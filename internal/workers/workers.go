@@ -167,7 +167,7 @@ func (w *Worker) Finished(result reports.Result) {
 	}
 }
 
-// Done gives what the worker found in the bundle. The error says why nobody can go on with a bundle that workers share.
+// Done returns what the worker found in the bundle. The error says why nobody can go on with a bundle that workers share.
 func (w *Worker) Done(part *engine.Part) error {
 	r, b := w.run, w.run.queue.bundles[w.at].Bundle
 	if b.Shared && part.Carried != "" {

@@ -198,7 +198,7 @@ func (f *File) problem(r *reports.Report, e Entry, text string) {
 	r.BaselineProblems = append(r.BaselineProblems, reports.BaselineProblem{File: f.Path, Line: e.Line, Clause: e.Clause, Text: text})
 }
 
-// findings gives a result's faults. A check that tests all tools and callers together has one fault without either: if
+// findings returns a result's faults. A check that tests all tools and callers together has one fault without either: if
 // derive is set, they are those of the exchange that it blames, or else of the last one.
 func findings(r reports.Result, derive bool) []reports.Finding {
 	faults := slices.Clone(r.Findings)
@@ -217,7 +217,7 @@ func findings(r reports.Result, derive bool) []reports.Finding {
 	return faults
 }
 
-// toolOf gives the tool that a request names: in the query (describe) or in its JSON body (invoke).
+// toolOf returns the tool that a request names: in the query (describe) or in its JSON body (invoke).
 func toolOf(m reports.Message) string {
 	if u, err := url.Parse(m.URL); err == nil && u.Query().Has("name") {
 		return u.Query().Get("name")

@@ -177,7 +177,7 @@ func (e Entry) narrowed() string {
 	return "the tool " + e.Tool + " as " + e.Identity
 }
 
-// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check tested
+// From returns the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check tested
 // them one by one, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
 // strict.
 func From(r *reports.Report) *File {

@@ -20,7 +20,7 @@ import (
 //go:embed html
 var assets embed.FS
 
-// asset gives an embedded file; its absence is a mistake of the build.
+// asset returns an embedded file; its absence is a mistake of the build.
 func asset(name string) string {
 	data, err := assets.ReadFile("html/" + name)
 	if err != nil {

@@ -78,7 +78,7 @@ func bridgesOf(read []Run, areas []string) []bridgeView {
 	return bridges
 }
 
-// trend gives the points of a line in a box of 100 × 30: the share of the clauses that apply and pass, oldest run first.
+// trend returns the points of a line in a box of 100 × 30: the share of the clauses that apply and pass, oldest run first.
 // Runs that left clauses out cannot be compared with the others, and are no part of it.
 func trend(runs []Run) string {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(run Run) bool { return !run.Report.Whole() })

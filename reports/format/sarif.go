@@ -176,7 +176,7 @@ func sarifResultOf(r reports.Result, rule int, level string, at int) sarifResult
 	return s
 }
 
-// resultLines gives the line of report.json on which each result begins.
+// resultLines returns the line of report.json on which each result begins.
 func resultLines(r *reports.Report) ([]int, error) {
 	var b bytes.Buffer
 	if err := reports.WriteJSON(&b, r); err != nil {

@@ -34,7 +34,7 @@ type archived struct {
 // archiveFiles bounds how many reports an archive has.
 const archiveFiles = 1000
 
-// scan gives the archive's reports, newest first, and the JSON files that are none.
+// scan returns the archive's reports, newest first, and the JSON files that are none.
 func (a *archive) scan() (read, unreadable []format.Run, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *site) index(w http.ResponseWriter, _ *http.Request) {
 	send(w, "text/html; charset=utf-8", func(w io.Writer) error { return format.WriteIndex(w, runs, unreadable) })
 }
 
-// find gives the report that a request names, and the same bridge's one before it; nil: there is none.
+// find returns the report that a request names, and the same bridge's one before it; nil: there is none.
 func (s *site) find(r *http.Request) (found *format.Run, previous *reports.Report) {
 	runs, _, err := s.archive.scan()
 	if err != nil {

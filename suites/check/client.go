@@ -23,7 +23,7 @@ type Client struct {
 	T *T
 }
 
-// As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
+// As returns a client that speaks as the identity. Without credentials for it, the running check is not testable.
 func (t *T) As(who Identity) Client {
 	creds, ok := t.CredentialsOf(who)
 	if !ok {
@@ -32,7 +32,7 @@ func (t *T) As(who Identity) Client {
 	return t.client(who, creds, patience.Wait)
 }
 
-// With gives a client that authenticates with credentials of the check's own making; name stands in the evidence. Where the
+// With returns a client that authenticates with credentials of the check's own making; name stands in the evidence. Where the
 // bridge limits how often such credentials come, that is the response.
 func (t *T) With(name Identity, creds Credentials) Client {
 	for _, secret := range creds.Secrets() {
@@ -113,13 +113,13 @@ func (t *T) Knows(who Identity) bool {
 	return ok
 }
 
-// WithoutWaiting gives the client that takes the bridge's 429 for the response.
+// WithoutWaiting returns the client that takes the bridge's 429 for the response.
 func (c Client) WithoutWaiting() Client {
 	c.Policy = patience.NoWait
 	return c
 }
 
-// On gives the client that sends to another replica.
+// On returns the client that sends to another replica.
 func (c Client) On(replica int) Client {
 	c.Base = ""
 	if replica > 0 {

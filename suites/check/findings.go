@@ -135,7 +135,7 @@ func (t *T) stableIdentity(who Identity) string {
 	return who.String()
 }
 
-// reported gives the findings of a check by what ended it, without secrets; none where it noted none, or where it broke.
+// reported returns the findings of a check by what ended it, without secrets; none where it noted none, or where it broke.
 func (t *T) reported(ended any) []Finding {
 	all := slices.Clone(t.findings.noted)
 	if len(all) == 0 {

@@ -52,7 +52,7 @@ func (l Listing) Once(name string) bool {
 	return count == 1
 }
 
-// Find gives the listed tool of a name.
+// Find returns the listed tool of a name.
 func (l Listing) Find(name string) (Tool, bool) {
 	tools := l.Tools()
 	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {

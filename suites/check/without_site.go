@@ -27,7 +27,7 @@ const (
 	needsChange   = "it needs a site that can be changed: put the mock Drupal there (--mock-listen or --exec)"
 )
 
-// withoutMock gives what checks a clause in a run without a mock. Where nothing does, the clause is not testable.
+// withoutMock returns what checks a clause in a run without a mock. Where nothing does, the clause is not testable.
 func (t *T) withoutMock(c Check) func(context.Context, *T) {
 	switch {
 	case t.Site != nil && c.Sees == Discovery:

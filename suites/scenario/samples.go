@@ -185,7 +185,7 @@ func HarmlessCall(ctx context.Context, t *check.T) (call check.Invocation, ok bo
 	return t.Invocations[i], true
 }
 
-// MustRun gives a harmless call; without one the check is not testable.
+// MustRun returns a harmless call; without one the check is not testable.
 func MustRun(ctx context.Context, t *check.T) check.Invocation {
 	call, ok := HarmlessCall(ctx, t)
 	if !ok {

@@ -204,7 +204,7 @@ func RunSequence(t *check.T, steps []Step, fresh func() (test func(Step) *Counte
 	return wrong
 }
 
-// SiteChanger gives what a step of changing does: the arriving method takes other values each time, and the wait is over
+// SiteChanger returns what a step of changing does: the arriving method takes other values each time, and the wait is over
 // when the list shows them.
 func SiteChanger(ctx context.Context, t *check.T, a Actors) func() {
 	if a.changes == 0 {

@@ -332,7 +332,7 @@ func takeCallsOver() func(int) middleware {
 	}
 }
 
-// refuseAfterRestart gives a server that is started after the three replicas some responses without tools.
+// refuseAfterRestart returns a server that is started after the three replicas some responses without tools.
 func refuseAfterRestart() func(*http.Server) {
 	started := 0
 	return func(s *http.Server) {

@@ -174,7 +174,7 @@ func (t token) number(claim string) float64 {
 	return f
 }
 
-// refuseTokens gives 401 to a token that is wrong, before anything else of a request.
+// refuseTokens returns 401 to a token that is wrong, before anything else of a request.
 func refuseTokens(wrong func(t token) bool) func(testbed.Backends) middleware {
 	return func(b testbed.Backends) middleware {
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {

@@ -140,7 +140,7 @@ func (b *Bridge) invoke(r *http.Request) (any, error) {
 	return map[string]any{"result": result}, err
 }
 
-// discover gives the methods of a caller who may discover tools (access/list-403).
+// discover returns the methods of a caller who may discover tools (access/list-403).
 func (b *Bridge) discover(r *http.Request) ([]Method, error) {
 	methods, may, err := b.site.methods(r.Context(), forwarded(r))
 	if err == nil && !may {
@@ -149,7 +149,7 @@ func (b *Bridge) discover(r *http.Request) ([]Method, error) {
 	return methods, err
 }
 
-// forwarded gives the headers of a request that the site receives, too.
+// forwarded returns the headers of a request that the site receives, too.
 func forwarded(r *http.Request) http.Header {
 	header := http.Header{}
 	for _, name := range []string{"Authorization", "Accept-Language"} {
@@ -160,7 +160,7 @@ func forwarded(r *http.Request) http.Header {
 	return header
 }
 
-// one gives the value of a query parameter; `name[]=x` is another parameter (describe/name-not-scalar).
+// one returns the value of a query parameter; `name[]=x` is another parameter (describe/name-not-scalar).
 func one(r *http.Request, name string) (string, error) {
 	values := r.URL.Query()[name]
 	if len(values) > 1 {

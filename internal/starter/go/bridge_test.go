@@ -52,7 +52,7 @@ func bridgeWith(t *testing.T, status int, body string, seen *[]string) string {
 	return bridge.URL
 }
 
-// send gives a response and its body; without a body it is a GET.
+// send returns a response and its body; without a body it is a GET.
 func send(t *testing.T, address, body, authorization string) (*http.Response, string) {
 	t.Helper()
 	verb := http.MethodPost

@@ -47,7 +47,7 @@ func newSite(url string, timeout time.Duration) *Site {
 	}}
 }
 
-// methods gives the methods that the caller may run, and whether the caller may discover them. The site is asked each time,
+// methods returns the methods that the caller may run, and whether the caller may discover them. The site is asked each time,
 // but the same text comes again and again: it is read once.
 func (s *Site) methods(ctx context.Context, caller http.Header) ([]Method, bool, error) {
 	status, data, err := s.exchange(ctx, caller, http.MethodGet, "/jsonrpc/methods", nil)
@@ -78,7 +78,7 @@ func (s *Site) remember(text string, f *found) {
 	s.found[text] = f
 }
 
-// read gives what a list of methods says, or nil where it is none.
+// read returns what a list of methods says, or nil where it is none.
 func read(data []byte) *found {
 	var body struct {
 		Data []json.RawMessage

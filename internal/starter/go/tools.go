@@ -45,7 +45,7 @@ type InputSchema struct {
 
 var reported sync.Map // ids of methods that were left out
 
-// toolsOf gives the tools among the methods, in their order. One that cannot be translated does not cost the others
+// toolsOf returns the tools among the methods, in their order. One that cannot be translated does not cost the others
 // (translate/one-bad-tool).
 func toolsOf(methods []Method) []*Tool {
 	tools := []*Tool{} // not nil: that would be null (list/has-tools-array)
@@ -63,7 +63,7 @@ func toolsOf(methods []Method) []*Tool {
 	return tools
 }
 
-// find gives the tool of a name, which has to match exactly (describe/name-exact), or nil.
+// find returns the tool of a name, which has to match exactly (describe/name-exact), or nil.
 func find(methods []Method, name string) *Tool {
 	for _, tool := range toolsOf(slices.DeleteFunc(slices.Clone(methods), func(m Method) bool { return m.ID != name })) {
 		return tool
@@ -155,7 +155,7 @@ var (
 	single  = []string{"items", "additionalItems", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"}
 )
 
-// usable gives a schema as every client can use it: references replaced by what they refer to, and PHP's [] by {} where a
+// usable returns a schema as every client can use it: references replaced by what they refer to, and PHP's [] by {} where a
 // schema or a map stands. It fails where that cannot be had: a schema that is null, cyclic, or refers to elsewhere.
 func usable(data json.RawMessage) (any, error) {
 	var root any
@@ -265,7 +265,7 @@ func isList(value any, of func(any) bool) bool {
 	return ok && !slices.ContainsFunc(list, func(v any) bool { return !of(v) })
 }
 
-// target gives what a reference within root refers to; another one is refused (schema/no-remote-ref).
+// target returns what a reference within root refers to; another one is refused (schema/no-remote-ref).
 func target(root any, ref string) (any, error) {
 	path, err := url.PathUnescape(ref)
 	if err != nil || path != "#" && !strings.HasPrefix(path, "#/") {

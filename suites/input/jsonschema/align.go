@@ -2,7 +2,7 @@ package jsonschema
 
 import "maps"
 
-// Aligned gives a document with the sets in its schemas (enum, required, a list of types) in the order in which another has
+// Aligned returns a document with the sets in its schemas (enum, required, a list of types) in the order in which another has
 // them, where they are the same sets: what a comparison then finds is a difference in meaning. Schemas are what stands under
 // inputSchema and outputSchema, at any depth.
 func Aligned(want, got any) any { return aligned(want, got, false) }

@@ -52,7 +52,7 @@ func Difference(want, got any, at string) string {
 	return c.schemas(w, g, "")
 }
 
-// At gives the keywords of the schema at a JSON pointer within a document, with references followed, a lone allOf
+// At returns the keywords of the schema at a JSON pointer within a document, with references followed, a lone allOf
 // opened, and one spelling for each meaning, as Difference compares them; a lone type is no list. False where there is
 // no schema.
 func At(schema any, pointer string) (map[string]any, bool) {
@@ -200,7 +200,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// normal gives the schema's keywords with references followed and with one spelling for each meaning, and the side
+// normal returns the schema's keywords with references followed and with one spelling for each meaning, and the side
 // that its inner schemas belong to. References deeper than that many are left as they stand.
 func (s side) normal(depth int) (map[string]any, side) {
 	const deep = 32

@@ -70,7 +70,7 @@ func children(schema map[string]any) []child {
 	return found
 }
 
-// rewrite gives a copy of a schema in which change was applied to every schema within, innermost first, then to itself.
+// rewrite returns a copy of a schema in which change was applied to every schema within, innermost first, then to itself.
 func rewrite(schema any, change func(map[string]any) map[string]any) any {
 	object, ok := schema.(map[string]any)
 	if !ok {
