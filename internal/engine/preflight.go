@@ -81,7 +81,7 @@ func preflight(ctx context.Context, t *check.T) error {
 	}
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
-		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+		t.NotABridge += "; a proxy on the way requires a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
 	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
 		t.NotABridge += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
 	}

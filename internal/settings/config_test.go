@@ -43,7 +43,7 @@ func TestParseRefuses(t *testing.T) {
 		"an invocation of nothing":     {"url: http://x\ninvocations:\n- arguments: {}", "f.yaml:3: invocations: entry 1 names no tool"},
 		"an unknown role":              {"identities:\n  agnet: {bearer: {env: A}}", "f.yaml:2: identities: no check uses the identity agnet; did you mean agent?"},
 		"an unknown wrong token":       {"url: http://x\nwrong_tokens:\n  expried: {env: A}", "f.yaml:2: wrong_tokens: no check sends a token expried; did you mean expired?"},
-		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "none of the identities"},
+		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "not among the identities"},
 		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "give its URL by drupal"},
 		"nothing but null":             {"~", "f.yaml: the file is empty"},
 		"a text":                       {"hello", "f.yaml:1: the file should be a mapping with some of the keys url, exec"},

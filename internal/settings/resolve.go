@@ -116,7 +116,7 @@ func (f *File) check() error {
 			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d names no tool", i+1)
 		}
 		if call.Identity != "" && call.Identity != "anonymous" && !f.has(call.Identity) {
-			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is none of the identities", i+1, call.Identity)
+			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is not among the identities", i+1, call.Identity)
 		}
 		if key := fmt.Sprintf("invocations[%d].expect.status", i); f.given(key) && (call.Expect.Status < 100 || call.Expect.Status > 599) {
 			return f.fault(key, "%s is %d: give an HTTP status, 100 to 599", key, call.Expect.Status)

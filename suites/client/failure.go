@@ -48,9 +48,9 @@ func NoResponse(ctx context.Context, err error) error {
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return fmt.Errorf("cannot connect to the proxy: %w", op.Err)
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
-		return fmt.Errorf("the server does not take our TLS certificate, or wants one: %w (tls.cert and tls.key in the configuration)", op.Err)
+		return fmt.Errorf("the server does not accept our TLS certificate, or requires one: %w (tls.cert and tls.key in the configuration)", op.Err)
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
-		return fmt.Errorf("the proxy wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
+		return fmt.Errorf("the proxy requires a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
 	case strings.Contains(err.Error(), "malformed HTTP"):
 		return fmt.Errorf("what responds there does not speak HTTP: %w", err)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):

@@ -56,7 +56,7 @@ func Declared(schema any, otherwise Dialect) (Dialect, error) {
 	_, address, _ := strings.Cut(text, "://")
 	dialect := Dialect(strings.TrimSuffix(address, "#"))
 	if _, known := metaSchemas[dialect]; !known {
-		return "", fmt.Errorf("its $schema %.100q is none of JSON Schema's Draft 4, 6, 7, 2019-09 and 2020-12", text)
+		return "", fmt.Errorf("its $schema %.100q is not Draft 4, 6, 7, 2019-09 or 2020-12 of JSON Schema", text)
 	}
 	return dialect, nil
 }
