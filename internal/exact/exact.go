@@ -5,6 +5,7 @@ package exact
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -12,10 +13,12 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth bounds the nesting that Parse follows: a hostile response must not exhaust the stack.
-const maxDepth = 10_000
+const maxDepth = 9_990 // below jsontext's own bound
 
 // Parse reads one JSON document into nil, bool, string, json.Number, []any and map[string]any. Beside what
 // encoding/json refuses, a byte order mark, invalid UTF-8, a duplicate member name and anything after the document
@@ -30,21 +33,14 @@ func Parse(data []byte) (any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fmt.Errorf("is empty")
 	}
-	if v, ok := parseQuickly(data); ok {
-		return v, nil
-	}
-	return parseByTokens(data)
-}
-
-func parseByTokens(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := value(dec, nil, 0)
+	// A lone surrogate in an escape is U+FFFD, as encoding/json has it.
+	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), string(data)}
+	v, err := r.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("has more after the document, at byte %d", dec.InputOffset())
+	if _, err := r.ReadToken(); err != io.EOF {
+		return nil, fmt.Errorf("has more after the document, at byte %d", r.InputOffset())
 	}
 	return v, nil
 }
@@ -60,69 +56,100 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// place is where in a document a value stands, written out only when somebody asks.
-type place struct {
-	in    *place // nil at the top
-	name  string // of the member
-	index int    // of the item; -1 of a member
+// reader reads a document. The strings and numbers that it returns share its text.
+type reader struct {
+	*jsontext.Decoder
+	text string
 }
 
-func (p *place) String() string {
-	switch {
-	case p == nil:
-		return ""
-	case p.index < 0:
-		return p.in.String() + "/" + p.name
-	}
-	return fmt.Sprintf("%s/%d", p.in, p.index)
-}
-
-// value reads one value by tokens, for only they show a duplicate name.
-func value(dec *json.Decoder, in *place, depth int) (any, error) {
+func (r reader) value(depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("is nested deeper than %d levels", maxDepth)
 	}
-	tok, err := dec.Token()
+	switch r.PeekKind() {
+	case '{':
+		return r.object(depth)
+	case '[':
+		return r.list(depth)
+	}
+	v, err := r.ReadValue()
 	if err != nil {
-		return nil, fmt.Errorf("is not JSON: %w", err)
+		return nil, notJSON(err)
 	}
-	delim, ok := tok.(json.Delim)
-	if !ok {
-		return tok, nil
+	switch v.Kind() {
+	case 'n':
+		return nil, nil
+	case '"':
+		return r.str(v), nil
+	case '0':
+		return json.Number(r.written(v)), nil
 	}
-	if delim == '[' {
-		list := []any{}
-		for dec.More() {
-			v, err := value(dec, &place{in: in, index: len(list)}, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		return list, closing(dec)
+	return v.Kind() == 't', nil
+}
+
+func (r reader) object(depth int) (any, error) {
+	if _, err := r.ReadToken(); err != nil {
+		return nil, notJSON(err)
 	}
 	object := map[string]any{}
-	for dec.More() {
-		key, err := dec.Token()
+	for r.PeekKind() == '"' {
+		quoted, err := r.ReadValue()
 		if err != nil {
-			return nil, fmt.Errorf("is not JSON: %w", err)
+			return nil, notJSON(err)
 		}
-		name := key.(string)
+		name := r.str(quoted)
 		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("has the member %q twice in one object (at %s/%s)", name, in, name)
+			return nil, fmt.Errorf("has the member %q twice in one object (at %s)", name, r.StackPointer())
 		}
-		if object[name], err = value(dec, &place{in: in, name: name, index: -1}, depth+1); err != nil {
+		if object[name], err = r.value(depth + 1); err != nil {
 			return nil, err
 		}
 	}
-	return object, closing(dec)
+	if _, err := r.ReadToken(); err != nil { // the closing brace, or what is wrong
+		return nil, notJSON(err)
+	}
+	return object, nil
 }
 
-func closing(dec *json.Decoder) error {
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("is not JSON: %w", err)
+func (r reader) list(depth int) (any, error) {
+	if _, err := r.ReadToken(); err != nil {
+		return nil, notJSON(err)
 	}
-	return nil
+	list := []any{}
+	for r.PeekKind() != ']' {
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	if _, err := r.ReadToken(); err != nil {
+		return nil, notJSON(err)
+	}
+	return list, nil
+}
+
+// written is the text of the value that was read last.
+func (r reader) written(v jsontext.Value) string {
+	end := r.InputOffset()
+	return r.text[end-int64(len(v)) : end]
+}
+
+// str is the string of a quoted text that was read last.
+func (r reader) str(v jsontext.Value) string {
+	if bytes.IndexByte(v, '\\') < 0 {
+		quoted := r.written(v)
+		return quoted[1 : len(quoted)-1]
+	}
+	b, _ := jsontext.AppendUnquote(nil, v) // its error is that of lone surrogates
+	return string(b)
+}
+
+func notJSON(err error) error {
+	if e := (*jsontext.SyntacticError)(nil); errors.As(err, &e) {
+		return fmt.Errorf("is not JSON: %w (byte %d)", e.Err, e.ByteOffset)
+	}
+	return fmt.Errorf("is not JSON: %w", err)
 }
 
 // Equal reports whether two parsed documents mean the same: member order is free, list order is not, numbers are

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Write writes a value as encoding/json does without escapes for HTML and without a closing newline, and faster where it
@@ -25,10 +27,8 @@ func write(b []byte, v any) ([]byte, error) {
 	case string:
 		return writeString(b, v)
 	case json.Number:
-		if q := (quick{text: string(v)}); v != "" {
-			if _, ok := q.number(); ok && q.at == len(v) {
-				return append(b, v...), nil
-			}
+		if isNumber(string(v)) {
+			return append(b, v...), nil
 		}
 	case map[string]any:
 		if v != nil {
@@ -92,6 +92,19 @@ func plain(s string) bool {
 		}
 	}
 	return ascii || utf8.ValidString(s) && !strings.ContainsAny(s, "\u2028\u2029")
+}
+
+// isNumber reports whether a text is a JSON number and nothing beside it.
+func isNumber(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" || digits[0] < '0' || digits[0] > '9' {
+		return false
+	}
+	if strings.Trim(digits, "0123456789") == "" {
+		return digits[0] != '0' || digits == "0"
+	}
+	last := digits[len(digits)-1]
+	return last >= '0' && last <= '9' && jsontext.Value(s).IsValid()
 }
 
 func writeAnything(b []byte, v any) ([]byte, error) {
