@@ -130,11 +130,13 @@ REPLICAS_TIME := 10m
 replicas: ## three replicas that are killed, paused and cut off, for REPLICAS_TIME; needs redis-server
 	for test in TestSpeed TestSoak; do REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run "^$$test$$" -v ./test/replicas || exit 1; done
 
-# FUZZTIME for each target, FUZZJOBS side by side, else as many as there are processors.
+# FUZZTIME for each target, FUZZJOBS side by side.
 FUZZTIME := 1m
-FUZZJOBS :=
+FUZZJOBS := 2
 fuzz: ## every fuzz target, FUZZTIME each
-	go run ./internal/tools/fuzz -time $(FUZZTIME) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' bridge cmd fixtures internal mockdrupal reports suites | \
+		sed -E 's|^(.*)/[^/]+:func (.*)|./\1 ^\2$$|' | \
+		xargs -P $(FUZZJOBS) -L 1 sh -c 'echo "$$0 $$1"; go test "$$0" -run "^$$" -fuzz "$$1" -fuzztime $(FUZZTIME) -parallel 1'
 
 # PLATFORMS, on the command line or in the environment, names others: PLATFORMS="linux/amd64 windows/arm64".
 ALL_PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
