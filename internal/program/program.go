@@ -1,11 +1,14 @@
-// Package program gives tests the bridgecheck program, for those that start it as people do. It is for tests alone.
+// Package program builds the bridgecheck program for tests that start it as people do, and starts servers that print where
+// they listen. It is for tests alone.
 //
 // Its invariant: the packages of one `go test`, which run side by side, link the program once between them. It is in
 // bin/tests of the repository, and go build leaves it alone while the sources stay as they are.
 package program
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,4 +54,27 @@ func Build(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// Listening starts a server and returns what it prints after "listening on ", which is its address. The
+// caller ends the server, whose other output is dropped.
+func Listening(t testing.TB, cmd *exec.Cmd) (address string) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the server
+			return address
+		}
+	}
+	cmd.Process.Kill() //nolint:errcheck // it has most likely ended
+	cmd.Wait()         //nolint:errcheck // the test fails
+	t.Fatalf("%s ended before it said where it listens: %v", cmd, cmd.Stderr)
+	return ""
 }

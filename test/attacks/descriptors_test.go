@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,11 +8,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 const descriptorsChild = "BRIDGE_ATTACK_CHILD"
@@ -43,27 +42,13 @@ func descriptorsBridge(t *testing.T, site string, limit int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		in.Close()
 		kill := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended by then
 		defer kill.Stop()
 		cmd.Wait() //nolint:errcheck // it may have been killed
 	})
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the child
-			return address
-		}
-	}
-	t.Fatal("the child does not listen")
-	return ""
+	return program.Listening(t, cmd)
 }
 
 // While clients hold all descriptors, probes get through: nobody restarts a bridge that is only busy. When they let go

@@ -4,7 +4,6 @@
 package attacks
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -171,8 +170,6 @@ func (g *guarded) String() string {
 	return g.kept.String()
 }
 
-var listens = regexp.MustCompile(`https?://([0-9.]+:[0-9]+)`)
-
 // start starts a bridge before a site, with flags beside.
 func start(t testing.TB, s *site, flags ...string) *process {
 	t.Helper()
@@ -182,25 +179,8 @@ func start(t testing.TB, s *site, flags ...string) *process {
 	if os.Getenv("BRIDGECHECK") != "" {
 		endWithTests(p.cmd)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	_, p.address, _ = strings.Cut(program.Listening(t, p.cmd), "://")
 	t.Cleanup(p.stop)
-	scan := bufio.NewScanner(out)
-	for scan.Scan() {
-		if m := listens.FindStringSubmatch(scan.Text()); m != nil {
-			p.address = m[1]
-			break
-		}
-	}
-	if p.address == "" {
-		t.Fatalf("the bridge does not say where it listens: %s", p.output)
-	}
-	go io.Copy(io.Discard, out)
 	p.mustServe("before the attack")
 	return p
 }

@@ -3,6 +3,6 @@ import { Server } from 'node:net';
 
 const listen = Server.prototype.listen;
 Server.prototype.listen = function (...args) {
-  this.once('listening', () => console.log(`LISTENING 127.0.0.1:${this.address().port}`));
+  this.once('listening', () => console.log(`listening on 127.0.0.1:${this.address().port}`));
   return listen.call(this, 0, '127.0.0.1', args.find((a) => typeof a === 'function'));
 };

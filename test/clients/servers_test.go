@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bufio"
 	"maps"
 	"net"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -148,26 +148,9 @@ func startNode(t *testing.T, name string) string {
 	}
 	cmd := exec.CommandContext(within(t, 2*time.Minute), node22, "--import", "./listen.mjs", file)
 	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	address := program.Listening(t, cmd)
 	ended(t, cmd)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if address, found := strings.CutPrefix(lines.Text(), "LISTENING "); found {
-			go func() {
-				for lines.Scan() { // a server whose output nobody reads stops
-				}
-			}()
-			return "http://" + address
-		}
-	}
-	t.Fatalf("%s ended before it listened: %v", name, lines.Err())
-	return ""
+	return "http://" + address
 }
 
 // ended ends a server with the test.

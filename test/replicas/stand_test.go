@@ -5,7 +5,6 @@
 package replicas
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -160,8 +158,6 @@ type process struct {
 	killed atomic.Bool // set before it is
 }
 
-var listens = regexp.MustCompile(`https?://[0-9.]+:[0-9]+`)
-
 // keys are the same for all replicas.
 const keys = "BRIDGE_SESSION_KEYS=the replicas of this test encrypt with it"
 
@@ -184,20 +180,8 @@ func (r *replica) restart() {
 	p := &process{cmd: exec.Command(binary, slices.Concat([]string{"bridge", "--drupal", r.stand.site, "--listen", "127.0.0.1:0"}, ttls, r.flags)...)}
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), keys, r.env}
 	p.cmd.Stderr = &r.log
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); p.url == "" && lines.Scan(); {
-		p.url = listens.FindString(lines.Text())
-	}
+	p.url = program.Listening(t, p.cmd)
 	r.now.Store(p)
-	if p.url == "" {
-		t.Fatalf("the bridge does not say where it listens: %s", &r.log)
-	}
 }
 
 // kill ends the process at once, with all that it does.
