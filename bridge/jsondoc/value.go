@@ -57,9 +57,6 @@ func NewObject(members ...Member) Value { return Value{Kind: Object, Members: me
 // NewArray makes an array of these items.
 func NewArray(items ...Value) Value { return Value{Kind: Array, Items: items} }
 
-// NewBool makes true or false.
-func NewBool(b bool) Value { return Value{Kind: Boolean, Raw: strconv.AppendBool(nil, b)} }
-
 // NewInt makes a number.
 func NewInt(n int) Value { return Value{Kind: Number, Raw: strconv.AppendInt(nil, int64(n), 10)} }
 

@@ -16,7 +16,6 @@ const (
 	maxFindings = 100
 	maxTimeouts = 3   // parts without a response in time
 	keptFinding = 500 // bytes of a finding's message
-	keptNames   = 600 // bytes of the names of what else is wrong
 )
 
 // Part is what a check tests apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
