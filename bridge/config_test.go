@@ -1,7 +1,6 @@
 package bridge_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -212,25 +211,8 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	s := newSite(t, echo)
-	o := bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{HeaderTimeout: 50 * time.Millisecond}}
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	server, err := o.Server(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- bridge.Serve(ctx, server, l) }()
-
-	slow, err := net.Dial("tcp", l.Addr().String())
+	address, stop := served(t, bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{HeaderTimeout: 50 * time.Millisecond}})
+	slow, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +225,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if _, err := slow.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
 		t.Errorf("a header that does not end is not cut off: %v", err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Errorf("Serve = %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -200,15 +199,9 @@ func (g *siege) ask(client *http.Client, i int) (int, string) {
 	}
 	req.SetBasicAuth("honest", "honest-pass")
 	req.Header.Set("Content-Type", "application/json")
-	res, err := client.Do(req)
-	if err != nil {
-		return 0, err.Error()
+	status, read, received := do(client, req)
+	if status > 0 {
+		g.look(read + fmt.Sprint(received))
 	}
-	defer res.Body.Close()
-	read, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	g.look(string(read) + fmt.Sprint(res.Header))
-	return res.StatusCode, string(read)
+	return status, read
 }

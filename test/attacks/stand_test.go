@@ -247,16 +247,22 @@ func (p *process) send(ctx context.Context, from, user, method, path, body strin
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
+	status, read, _ := do(client, req)
+	return status, read
+}
+
+// do sends a request, and returns status, body and header of the response; status 0: there was none, and body is the reason.
+func do(client *http.Client, req *http.Request) (int, string, http.Header) {
 	res, err := client.Do(req)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
 	defer res.Body.Close()
 	read, err := io.ReadAll(res.Body)
 	if err != nil {
-		return 0, err.Error()
+		return 0, err.Error(), nil
 	}
-	return res.StatusCode, string(read)
+	return res.StatusCode, string(read), res.Header
 }
 
 // call invokes a tool with arguments from 127.0.0.1.

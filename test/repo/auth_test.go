@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,7 +35,11 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 			continue
 		}
 		kinds = append(kinds, kind)
-		t.Run(kind, func(t *testing.T) { testAuthenticationKind(t, kind) })
+		t.Run(kind, func(t *testing.T) {
+			for _, omission := range omissions(t, kind, kind) {
+				t.Error(omission)
+			}
+		})
 	}
 	for _, kind := range authkind.Kinds {
 		if !slices.Contains(kinds, kind.Name) {
@@ -43,10 +48,25 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 	}
 }
 
-// testAuthenticationKind ends with the first place that does not know the kind, since what follows needs it.
-func testAuthenticationKind(t *testing.T, kind string) {
+// A place that does not know a kind is reported once, with the line to add.
+func TestAnOmittedAuthenticationKindIsReportedOnce(t *testing.T) {
+	for name, c := range map[string]struct{ kind, atBridge, says string }{
+		"in the table":  {"key", "", "to Kinds in internal/authkind/authkind.go"},
+		"in the bridge": {authkind.Bearer, authkind.Basic, "a case to Callers.From in bridge/caller/caller.go"},
+	} {
+		if all := omissions(t, c.kind, c.atBridge); len(all) != 1 || !strings.Contains(all[0], c.says) {
+			t.Errorf("%s: reported %q, want one report that says %q", name, all, c.says)
+		}
+	}
+}
+
+// omissions lists the places that do not know a kind, with what to add there. It ends with the first one that others need.
+// atBridge is the kind that the reference bridge accepts: another one than the one that is sent stands for a bridge that does not
+// know it.
+func omissions(t *testing.T, kind, atBridge string) (all []string) {
+	t.Helper()
 	if authkind.Of(kind).Name == "" {
-		t.Fatalf("nothing knows %s: add `{Name: %q, Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go", kind, kind)
+		return []string{fmt.Sprintf("nothing knows %s: add `{Name: %q, Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go", kind, kind)}
 	}
 	site, err := fixtures.Builtin("default")
 	if err != nil {
@@ -65,7 +85,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	header := http.Header{}
 	credentials.Apply(header)
 	if len(header) == 0 {
-		t.Fatalf("the suites do not send %s: add it to credentialsOf in suites/check/client.go and Credentials.Apply in suites/client/identity.go", kind)
+		return []string{fmt.Sprintf("the suites do not send %s: add it to credentialsOf in suites/check/client.go and Credentials.Apply in suites/client/identity.go", kind)}
 	}
 	send := func(address string) int {
 		t.Helper()
@@ -90,8 +110,8 @@ func testAuthenticationKind(t *testing.T, kind string) {
 
 	status := send(drupal.URL + "/jsonrpc/methods")
 	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
-		t.Fatalf("the agent who claims auth-%s is %q by %q at the mock, with %d: add a reader to mockdrupal/credentials/credentials.go and a case to request.identify in mockdrupal/auth.go",
-			kind, e.User, e.Scheme, status)
+		return []string{fmt.Sprintf("the agent who claims auth-%s is %q by %q at the mock, with %d: add a reader to mockdrupal/credentials/credentials.go and a case to request.identify in mockdrupal/auth.go",
+			kind, e.User, e.Scheme, status)}
 	}
 
 	address, err := url.Parse(drupal.URL)
@@ -106,14 +126,14 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	defer recording.Close()
 	status = send(recording.URL + "/jsonrpc/methods")
 	if e := last(recorder.Journal()); status != http.StatusOK || e.User == "" || e.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
-			kind, e.User, e.Scheme, status)
+		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
+			kind, e.User, e.Scheme, status))
 	}
 
 	o := bridge.Options{Drupal: drupal.URL}
 	for _, s := range bridge.Settings() {
 		if s.Name == "credentials" {
-			if err := s.Set(&o, kind); err != nil {
+			if err := s.Set(&o, atBridge); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,7 +147,8 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	defer front.Close()
 	status = send(front.URL + "/mcp/tools/list")
 	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/caller/caller.go",
-			kind, e.User, e.Scheme, status)
+		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/caller/caller.go",
+			kind, e.User, e.Scheme, status))
 	}
+	return all
 }
