@@ -85,6 +85,11 @@ func (m *Maker) With(dice *rand.Rand) *Maker {
 	return &other
 }
 
+// ForResult makes cases of a tool's result from its outputSchema.
+func ForResult(schema map[string]any, dice *rand.Rand) (*Maker, error) {
+	return newMaker(schema, dice, false)
+}
+
 func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, error) {
 	consensus, err := jsonschema.Agree(schema, jsonschema.Draft7)
 	if err != nil {
