@@ -19,7 +19,8 @@ import (
 
 // reference stands in for your bridge.
 func reference(t testing.TB, site string) http.Handler {
-	b, err := bridge.New(bridge.Options{Drupal: site, DiscoveryTTL: bridgetest.DiscoveryTTL, UpstreamTimeout: bridgetest.UpstreamTimeout})
+	b, err := bridge.New(bridge.Options{Drupal: site,
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: bridgetest.DiscoveryTTL}, CallOptions: bridge.CallOptions{UpstreamTimeout: bridgetest.UpstreamTimeout}})
 	if err != nil {
 		t.Fatal(err)
 	}
