@@ -22,8 +22,9 @@ const heartbeatEvery = 10 * time.Second
 // progress shows how far a run is: live on a terminal, else by a heartbeat line. It is safe for concurrent use.
 type progress struct {
 	out     io.Writer
-	console *format.Console // nil: nothing is shown live
-	end     chan struct{}   // closed by stop
+	seen    func(reports.Result) // nil: nobody asks for verdicts
+	console *format.Console      // nil: nothing is shown live
+	end     chan struct{}        // closed by stop
 	ended   sync.WaitGroup
 
 	mu          sync.Mutex
@@ -35,7 +36,7 @@ type progress struct {
 
 // progress starts to show the progress of bundles of a plan, unless --quiet is given. Call stop at the end.
 func (f *runFlags) progress(cmd *cobra.Command, plan *plan, bundles []workers.Bundle) *progress {
-	p := &progress{out: cmd.ErrOrStderr(), end: make(chan struct{}), began: time.Now(), open: map[string]int{}}
+	p := &progress{seen: f.seen, out: cmd.ErrOrStderr(), end: make(chan struct{}), began: time.Now(), open: map[string]int{}}
 	for _, b := range bundles {
 		for _, c := range plan.legs[b.Pass].checks {
 			if _, ours := b.Checks[c.ID]; ours {
@@ -99,6 +100,9 @@ func (p *progress) started(clause string) {
 
 // finished counts a clause; those that do not apply are not in the total, and a verdict may come twice.
 func (p *progress) finished(r reports.Result) {
+	if p.seen != nil {
+		p.seen(r)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.running, r.ID); i >= 0 {

@@ -27,7 +27,8 @@ import (
 // runFlags are the flags of run, as the table of settings has them. The configuration supplies the values of flags that are not given.
 type runFlags struct {
 	settings.Values
-	alone string // why one worker tests all; "": it need not, or is asked to
+	seen  func(reports.Result) // receives each verdict; nil: nobody
+	alone string               // why one worker tests all; "": it need not, or is asked to
 }
 
 func newRun() *cobra.Command { return (&runFlags{}).command() }
@@ -76,7 +77,8 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
   bridgecheck run --exec 'node bridge.js' --fail-fast      end after the first MUST that fails
   bridgecheck run --exec 'node bridge.js' --rerun-failed   test again what failed in the last run
   bridgecheck run --exec 'node bridge.js' --rerun-failed old/report.json
-  bridgecheck run --exec 'node bridge.js' --only describe/unknown-404 --keep`,
+  bridgecheck run --exec 'node bridge.js' --only describe/unknown-404 --keep
+  bridgecheck run --exec 'node bridge.js' --watch          test again whenever a file changes`,
 		Args: f.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -89,6 +91,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	}
 	settings.AddFlags(cmd.Flags(), &f.Values)
 	cmd.Flags().Lookup("rerun-failed").NoOptDefVal = inReportDir
+	cmd.Flags().Lookup("watch").NoOptDefVal = commandsFiles
 	return cmd
 }
 
@@ -103,6 +106,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		return deliver(cmd, "", schema)
+	}
+	if len(f.Watch) > 0 {
+		return f.watch(cmd)
 	}
 	p, err := f.plan(cmd)
 	if err != nil {

@@ -44,7 +44,7 @@ type Values struct {
 // Command is what only a command line says.
 type Command struct {
 	Config, Claims                    string // the changes of --capabilities
-	MoreURLs                          []string
+	MoreURLs, Watch                   []string
 	Replicas, Jobs                    int
 	Control, MCPStdio, WithModule     string
 	ReadyTimeout                      Duration
@@ -109,6 +109,8 @@ func Table() []Setting {
 			Help: "test only the clauses of shard `I/N`, as 1/3; report merge makes one report of all"},
 		{Flag: "run-id", at: func(v *Values) any { return &v.RunID },
 			Help: "with --shard: `name` of the run, the same for all its shards (default that of the CI run)"},
+		{Flag: "watch", Local: true, at: func(v *Values) any { return &v.Watch },
+			Help: "with --exec: run again when files change, first what failed, until Ctrl-C; the `directory` to watch, without a value that of the files in the command; repeatable"},
 		{Flag: "keep", Local: true, at: func(v *Values) any { return &v.Keep },
 			Help: "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr"},
 		{Key: "contract", Flag: "contract", Suite: true, Option: "Options.Contract", at: func(v *Values) any { return &v.Contract },

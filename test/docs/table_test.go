@@ -15,6 +15,7 @@ var notRun = []struct {
 	{regexp.MustCompile(`^bridgecheck mock verify --transcripts (DIR|recordings/)`), "needs recordings of a real site; the tests of mockdrupal/compare have some"},
 	{regexp.MustCompile(`\bbridgecheck mock record --url https://site.example`), "records a real site; cmd/bridgecheck/testdata/script/mock.txtar records the mock"},
 	{regexp.MustCompile(`^(\(cd dist && )?(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make packages builds; .ci/install does it where there is no Go"},
+	{regexp.MustCompile(`^(bin/)?bridgecheck run .*--watch$`), "watches until Ctrl-C; cmd/bridgecheck/testdata/script/watch.txtar edits a bridge"},
 	{regexp.MustCompile(`^ddev `), "needs DDEV and Docker; TestTheCommandsOfDDEV runs what the containers run"},
 	{regexp.MustCompile(`^docker `), "needs Docker and its registry; .ci/image builds and runs the images"},
 	{regexp.MustCompile(`^curl .*"method":"no\.such"`), "shows a refusal, so that curl fails"},
