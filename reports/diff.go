@@ -94,7 +94,7 @@ func (c *Comparison) drop(new *Report, was Result) {
 }
 
 // Whole holds for a run that has every clause: no filter left one out, and it did not end early.
-func (r *Report) Whole() bool { return !r.Filtered && r.CutShort == "" }
+func (r *Report) Whole() bool { return !r.Filtered && r.Sample == 0 && r.CutShort == "" }
 
 func side(r *Report) Side {
 	return Side{Target: r.Target, Ledger: r.Ledger.Name(), Started: r.Started.UTC().Format("2006-01-02 15:04 MST"), Headline: r.Headline()}

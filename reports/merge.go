@@ -69,6 +69,7 @@ func (r *Report) join(run *Report) error {
 	r.BaselineProblems = union(r.BaselineProblems, run.BaselineProblems)
 	r.CutShort, r.NoBridge = cmp.Or(r.CutShort, run.CutShort), cmp.Or(r.NoBridge, run.NoBridge)
 	r.Filtered = r.Filtered || run.Filtered
+	r.Sample = cmp.Or(r.Sample, run.Sample)
 	return nil
 }
 

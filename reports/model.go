@@ -61,6 +61,7 @@ type Report struct {
 	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
 	NoBridge     string         `json:"no_bridge,omitempty"` // why the target counts as no bridge at all; empty: it is one
 	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
+	Sample       int            `json:"sample,omitempty"`    // --sample: tools and cases of one check at most; 0: all
 	Strict       bool           `json:"strict,omitempty"`
 	Wire         Wire           `json:"wire,omitempty"` // front: the run counts what the front side shows; empty: both sides
 	Summary      Summary        `json:"summary"`

@@ -168,8 +168,11 @@ func (r *Report) untested() []string {
 // gaps says what keeps a tested bridge without a fault from being called conformant.
 func (r *Report) gaps() []string {
 	var reasons []string
-	if r.Filtered {
+	if r.Filtered && r.Sample == 0 {
 		reasons = append(reasons, "filters left clauses out")
+	}
+	if r.Sample > 0 {
+		reasons = append(reasons, fmt.Sprintf("a sample was tested: at most %d tools and cases in one check, and not the checks that send most", r.Sample))
 	}
 	excused := 0
 	for _, result := range r.Results {

@@ -46,6 +46,7 @@ func TestStateAndExitCode(t *testing.T) {
 		{"an untestable SHOULD", sample.KeptWith(should(reports.NotTestable)), reports.Conformant, 0, "conformant"},
 		{"a clause that does not apply", sample.KeptWith(must(reports.NotApplicable)), reports.Conformant, 0, "conformant"},
 		{"filters", sample.Filtered(sample.Kept()), reports.Partial, 0, "partial: filters left clauses out"},
+		{"a sample", sample.Sampled(sample.Kept()), reports.Partial, 0, "partial: a sample was tested: at most 10 tools and cases in one check, and not the checks that send most"},
 		{"cut short", sample.CutShort(sample.Kept()), reports.Partial, 4, "the run was cut short (interrupted)"},
 		{"nothing", &reports.Report{}, reports.Partial, 4, "no check ran"},
 		{"nothing that applies", &reports.Report{Results: []reports.Result{must(reports.NotApplicable)}}, reports.Partial, 4, "no check ran"},
@@ -73,7 +74,7 @@ func TestConformantIsSaidOfCleanRunsOnly(t *testing.T) {
 			Filtered: rapid.Bool().Draw(t, "filtered"),
 			CutShort: rapid.SampledFrom([]string{"", "interrupted"}).Draw(t, "cut short"),
 		}
-		ran, clean := 0, !r.Filtered && r.CutShort == ""
+		ran, clean := 0, !r.Filtered && r.Sample == 0 && r.CutShort == ""
 		for _, v := range rapid.SliceOfN(rapid.SampledFrom(reports.Verdicts()), 0, 4).Draw(t, "verdicts") {
 			level := rapid.SampledFrom([]reports.Level{reports.MUST, reports.SHOULD}).Draw(t, "level")
 			r.Results = append(r.Results, reports.Result{Verdict: v, Level: level})

@@ -88,7 +88,20 @@ func (p *progress) line() string {
 	default:
 		running = "between two clauses"
 	}
-	return fmt.Sprintf("[%d/%d] %s, %.0f s", p.done, p.total, running, time.Since(p.began).Seconds())
+	return fmt.Sprintf("[%d/%d] %s, %.0f s%s", p.done, p.total, running, time.Since(p.began).Seconds(), p.left())
+}
+
+// left says how long the rest takes where that is minutes, were it as slow as what is done; those that take longest come first
+// where several workers share them, so that it is often less.
+func (p *progress) left() string {
+	if p.done < p.total/20 || p.done == 0 {
+		return ""
+	}
+	left := time.Since(p.began) / time.Duration(p.done) * time.Duration(p.total-p.done)
+	if left < 2*time.Minute {
+		return ""
+	}
+	return fmt.Sprintf(", some %.0f min left (--sample 10 and --only test less)", left.Minutes())
 }
 
 // started notes a clause that is running.

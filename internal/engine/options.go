@@ -65,6 +65,7 @@ type Options struct {
 	Short        bool           // leaves out the checks that send most
 	Seed         int64          // of generated cases; 0: 1
 	Cases        int            // generated cases, and tools to describe, of one check at most; 0: 400
+	Sample       int            // tools and cases of one check at most, without the checks that send most; what passes is partial. 0: all
 	RunTimeout   time.Duration  // of the whole run; 0: 10 min
 	Baseline     *baseline.File // what is known to fail; nil: nothing
 	Tool         reports.Tool   // who runs
@@ -266,11 +267,14 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	r := &check.Environment{
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
-			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sharers: o.Pass.Sharers,
+			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers,
 			Redact: o.Redactor(), Wrong: cmp.Or(o.Pass.Wrong, &atomic.Int32{}),
 			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},
 		Learned: check.Learned{Makers: cmp.Or(o.Pass.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{}},
+	}
+	if o.Sample > 0 {
+		r.Cases = min(r.Cases, o.Sample)
 	}
 	r.PageSize, r.Credentials = defaulted(r.PageSize, 50), maps.Clone(r.Credentials)
 	if r.Credentials == nil {
@@ -334,9 +338,15 @@ func selection(contract *contract.Contract, o Options) (func(id string) bool, er
 	if err != nil {
 		return nil, err
 	}
+	costly := map[string]bool{}
+	if o.Short || o.Sample > 0 {
+		for _, c := range allChecks(o.Extra) {
+			costly[c.ID] = c.Costly
+		}
+	}
 	return func(id string) bool {
 		_, in := contract.Clause(id)
-		return in && (len(o.Only) == 0 || only[id]) && !skipped[id]
+		return in && !costly[id] && (len(o.Only) == 0 || only[id]) && !skipped[id]
 	}, nil
 }
 

@@ -66,6 +66,13 @@ func (o *outlook) afterRunTimeout() string {
 	return ""
 }
 
+// enough is a time-out that would do for the whole run, were the checks that are left as slow as those before them.
+func (o *outlook) enough() time.Duration {
+	elapsed := time.Since(o.started)
+	whole := elapsed + elapsed*time.Duration(o.left)/time.Duration(max(1, o.done))
+	return max(2*o.limit, whole*3/2).Truncate(5*time.Minute) + 5*time.Minute
+}
+
 // slow says what the run waits for, and what helps; "" where it has not waited for half of the time. A slowness has a kind
 // where that kind of request alone is slow, and not for the site.
 func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
@@ -79,8 +86,8 @@ func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
 	} else if o.run.Upstream != nil {
 		who = "the bridge is slow, not its site"
 	}
-	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, or a longer --run-timeout", who,
-		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took))
+	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, --run-timeout %.0fm, or --sample 10 to test less", who,
+		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took), o.enough().Minutes())
 	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
 		worst.Kind = ""
 	}

@@ -62,7 +62,7 @@ type Listing struct {
 // Listed lists the selected clauses that have a check, in the order of the contract, but for the area of a site that fails,
 // which comes last. It runs nothing. The error is a *UsageError.
 func Listed(o Options) ([]Listing, error) {
-	env, err := newRun(Target{URL: "http://listed.invalid"}, Options{Contract: o.Contract, Capabilities: o.Capabilities, Only: o.Only, Skip: o.Skip, Extra: o.Extra})
+	env, err := newRun(Target{URL: "http://listed.invalid"}, Options{Contract: o.Contract, Capabilities: o.Capabilities, Only: o.Only, Skip: o.Skip, Short: o.Short, Sample: o.Sample, Extra: o.Extra})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Session) Checks() []check.Check {
 		return 0
 	}
 	selected := slices.DeleteFunc(allChecks(s.options.Extra), func(c check.Check) bool {
-		return !s.env.Selected(c.ID) || s.options.Short && c.Costly
+		return !s.env.Selected(c.ID)
 	})
 	slices.SortStableFunc(selected, func(x, y check.Check) int {
 		order := cmp.Compare(slices.Index(ids, x.ID), slices.Index(ids, y.ID))
@@ -288,7 +288,7 @@ func (s *Session) Part() *Part {
 		Ledger:       s.ledger(),
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: s.target.Name, Version: s.target.Version, Organisation: s.target.Organisation, Contact: s.target.Contact},
-		Capabilities: r.Claimed, Measured: r.Measured(), Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Wire: reports.Wire(o.Wire),
+		Capabilities: r.Claimed, Measured: r.Measured(), Settings: settings(r, o), Seed: r.Seed, Strict: o.Strict, Sample: o.Sample, Wire: reports.Wire(o.Wire),
 		Filtered: len(o.Only)+len(o.Skip) > 0 || o.Short || s.filtered, Results: s.inOrder(),
 	}
 	if front := r.Front(); front != nil {
@@ -388,6 +388,9 @@ func settings(e *check.Environment, o Options) map[string]any {
 	}
 	if len(o.Skip) > 0 {
 		s["skip"] = o.Skip
+	}
+	if o.Sample > 0 {
+		s["sample"] = o.Sample
 	}
 	if o.Clients != nil {
 		s["clients"] = o.Clients

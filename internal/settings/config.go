@@ -49,6 +49,7 @@ type Scope struct {
 	Baseline string   `yaml:"baseline"`
 	Seed     int64    `yaml:"seed"`
 	Cases    int      `yaml:"cases"`
+	Sample   int      `yaml:"sample"`
 }
 
 // ForOneBridge names a key that applies to one bridge in particular, and not to the run as a whole; "" where there is none.

@@ -129,6 +129,8 @@ func Table() []Setting {
 		{Key: "seed", Flag: "seed", Suite: true, Default: "1", Option: "Options.Seed", at: func(v *Values) any { return &v.Seed }, Help: "seed of the generated cases"},
 		{Key: "cases", Flag: "cases", Suite: true, Default: "400", Bound: positive(""), Option: "Options.Cases", at: func(v *Values) any { return &v.Cases },
 			Help: "maximum of generated cases, and of tools to describe, in one check"},
+		{Key: "sample", Flag: "sample", Suite: true, Report: "sample", Bound: Bound{Example: "10"}, Option: "Options.Sample", at: func(v *Values) any { return &v.Sample },
+			Help: "for a slow site: test with at most this `number` of tools and cases in one check, without the checks that send most; 0: all. What passes is partial"},
 		{Key: "baseline", Flag: "baseline", Option: "Options.Baseline", at: func(v *Values) any { return &v.Baseline },
 			Help: "`file` of known failures; each must still fail as the file says"},
 		{Flag: "write-baseline", at: func(v *Values) any { return &v.WriteBaseline }, Help: "write the failures to this `file`, as a first baseline"},

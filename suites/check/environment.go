@@ -55,6 +55,7 @@ type Config struct {
 	Selected func(id string) bool // by filters
 	Seed     int64
 	Cases    int // generated for one check at most
+	Sample   int // tools that a check runs at most; 0: all
 	Sharers  int // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
 	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge

@@ -131,6 +131,7 @@ func SendRefusals(ctx context.Context, t *check.T) []SentRefusal {
 		_, also := tools.In(r.body)
 		return !known || !also || !t.Knows(r.Caller) || r.fault != nil && t.Drupal == nil
 	})
+	possible = Sampled(t, possible)
 	quiet := slices.DeleteFunc(slices.Clone(possible), refusal.duringFault)
 	responses := t.Table(len(quiet), func(i int) *check.Response { return quiet[i].send(ctx, t, tools) })
 	all := make([]SentRefusal, len(possible))

@@ -81,6 +81,19 @@ func Samples(t *check.T, who check.Identity, kinds ...fixtures.Kind) []Sample {
 	return found
 }
 
+// Sampled are the rows that a run with --sample tests, spread over all; else all.
+func Sampled[T any](t *check.T, all []T) []T {
+	n := t.Sample
+	if n == 0 || len(all) <= n {
+		return all
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	return some
+}
+
 func CountRuns(list []string, s string) int {
 	n := 0
 	for _, item := range list {

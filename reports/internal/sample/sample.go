@@ -83,9 +83,10 @@ func KeptWith(more ...reports.Result) *reports.Report {
 	return r
 }
 
-// Strict, Filtered, CutShort and WithProblem change a report and return it.
+// Strict, Filtered, Sampled, CutShort and WithProblem change a report and return it.
 func Strict(r *reports.Report) *reports.Report   { r.Strict = true; return r }
 func Filtered(r *reports.Report) *reports.Report { r.Filtered = true; return r }
+func Sampled(r *reports.Report) *reports.Report  { r.Sample = 10; return r }
 func CutShort(r *reports.Report) *reports.Report { r.CutShort = "interrupted"; return r }
 func WithProblem(r *reports.Report) *reports.Report {
 	r.BaselineProblems = []reports.BaselineProblem{{File: "baseline.yaml", Line: 3, Clause: "list/x", Text: "expired on 2026-01-01"}}

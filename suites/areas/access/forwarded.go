@@ -105,7 +105,7 @@ func deniedCallsKeepTheCaller(ctx context.Context, t *check.T, denied string, me
 			expectCallsOf(t, who)
 		})
 	}
-	failing := scenario.Failing(t)
+	failing := scenario.Sampled(t, scenario.Failing(t))
 	responses := scenario.InvokeEach(ctx, t, check.Agent, failing)
 	for i, tool := range failing {
 		t.Row(check.Agent, tool.Name, "the method fails", func() {

@@ -76,7 +76,7 @@ func statusAgrees(ctx context.Context, t *check.T) {
 	}
 	responses := []*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
 	if t.Drupal != nil {
-		tools := slices.Concat(scenario.Plain(t), scenario.Failing(t))
+		tools := slices.Concat(scenario.Sampled(t, scenario.Plain(t)), scenario.Sampled(t, scenario.Failing(t)))
 		invoked := scenario.InvokeEach(ctx, t, check.Agent, tools)
 		for i := range tools {
 			responses = append(responses, invoked.Response(i))

@@ -86,7 +86,7 @@ func deniedClear(ctx context.Context, t *check.T) {
 func executionError500(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()
 
-	failing := scenario.Failing(t)
+	failing := scenario.Sampled(t, scenario.Failing(t))
 	responses := scenario.InvokeEach(ctx, t, check.Agent, failing)
 	for i, tool := range failing {
 		t.For(check.Agent, tool.Name, func() {
@@ -118,7 +118,7 @@ const rpcMethodNotFound = -32601
 
 func errorDataKept(ctx context.Context, t *check.T) {
 	tested := 0
-	failing := scenario.Failing(t)
+	failing := scenario.Sampled(t, scenario.Failing(t))
 	responses := scenario.InvokeEach(ctx, t, check.Agent, failing)
 	for i, tool := range failing {
 		r := responses.Response(i)
@@ -171,6 +171,7 @@ func noTraceLeak(ctx context.Context, t *check.T) {
 	tested := 0
 	leaking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Throw, fixtures.Fail),
 		func(s scenario.Sample) bool { return len(canaries(s.Method)) == 0 })
+	leaking = scenario.Sampled(t, leaking)
 	asAgent, asAdmin := scenario.InvokeEach(ctx, t, check.Agent, leaking), scenario.InvokeEach(ctx, t, check.Admin, leaking)
 	for i, tool := range leaking {
 		planted := canaries(tool.Method)

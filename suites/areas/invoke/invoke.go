@@ -97,6 +97,7 @@ func drawValid(t scenario.StrictTool) (generate.Case, bool) {
 func returnsResult(ctx context.Context, t *check.T) {
 	taking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI),
 		func(s scenario.Sample) bool { return len(s.Arguments) == 0 })
+	taking = scenario.Sampled(t, taking)
 	taken := scenario.InvokeEach(ctx, t, check.Agent, taking)
 	for i, tool := range taking {
 		t.For(check.Agent, tool.Name, func() {
@@ -105,7 +106,7 @@ func returnsResult(ctx context.Context, t *check.T) {
 			t.Expect(r).To(match.BeJSON())
 		})
 	}
-	plain := scenario.Plain(t)
+	plain := scenario.Sampled(t, scenario.Plain(t))
 	given := scenario.InvokeEach(ctx, t, check.Agent, plain)
 	for i, tool := range plain {
 		t.For(check.Agent, tool.Name, func() {
@@ -162,6 +163,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	if len(rows) == 0 {
 		check.NotTestable("the bridge lists no tool that returns its arguments")
 	}
+	rows = scenario.Sampled(t, rows)
 	exactly := t.Table(len(rows), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, rows[i].Name, rows[i].sent) })
 	for i, r := range rows {
 		t.Row(check.Agent, r.Name, r.what, func() {
@@ -184,6 +186,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 		_, shown := listed.Find(s.Name)
 		return !shown || !hasDefault(s)
 	})
+	withDefault = scenario.Sampled(t, withDefault)
 	left := scenario.InvokeEach(ctx, t, check.Agent, withDefault)
 	for i, tool := range withDefault {
 		t.For(check.Agent, tool.Name, func() {
@@ -253,6 +256,7 @@ func resultExact(ctx context.Context, t *check.T) {
 	returning := slices.DeleteFunc(scenario.MustFind(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool { // invoke/null-result and invoke/output-matches-schema test the first two
 		return string(s.Behaviour.Value) == "null" || !fits(s.Output, s.Behaviour.Value) || beyondPHP(s.Behaviour.Value)
 	})
+	returning = scenario.Sampled(t, returning)
 	returned := scenario.InvokeEach(ctx, t, check.Agent, returning)
 	for i, tool := range returning {
 		t.For(check.Agent, tool.Name, func() { t.Expect(returned.Response(i)).To(match.GiveResult(string(tool.Behaviour.Value))) })
@@ -322,6 +326,7 @@ func emptyArguments(ctx context.Context, t *check.T) {
 	if len(tools) == 0 {
 		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool without required parameters")
 	}
+	tools = scenario.Sampled(t, tools)
 	responses := scenario.InvokeEach(ctx, t, check.Agent, tools)
 	for i, tool := range tools {
 		t.For(check.Agent, tool.Name, func() { t.Expect(responses.Response(i)).To(match.BeSuccess()) })
