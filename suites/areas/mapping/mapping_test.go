@@ -3,7 +3,29 @@ package mapping
 import (
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
+
+// A real site gets the methods by a control plane, as JSON, and reads them as a site file.
+func TestAControlPlaneTakesTheMethods(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Methods = append(append(site.Methods, delicate, plainLines), worded()...)
+	text, err := site.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := fixtures.Parse("site", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := read.JSON(); err != nil || string(again) != string(text) {
+		t.Errorf("the site that was read is another: %v", err)
+	}
+}
 
 func TestListAsPropertiesSearchesSchemasNotData(t *testing.T) {
 	empty, list := map[string]any{}, []any{}

@@ -137,7 +137,14 @@ func writtenEach(texts ...string) []string {
 func Listed() []any {
 	structures := parsed(structures).(map[string]any)
 	all := append(list(Texts), nil, true, false, Text+Sensitive, Controls)
-	return filled(slices.Concat(all, parsed(numbers).([]any), structures["lists"].([]any), structures["objects"].([]any))).([]any)
+	all = filled(slices.Concat(all, parsed(numbers).([]any), structures["lists"].([]any), structures["objects"].([]any))).([]any)
+	var distinct []any // an enum must not name a value twice, and without empty objects some are equal
+	for _, v := range all {
+		if !slices.ContainsFunc(distinct, func(other any) bool { return exact.Equal(v, other) }) {
+			distinct = append(distinct, v)
+		}
+	}
+	return distinct
 }
 
 // Object has a member of each name.
