@@ -1,7 +1,6 @@
 package mockdrupal
 
 import (
-	"bytes"
 	"maps"
 	"net/http"
 	"net/url"
@@ -14,17 +13,17 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// discoveryCache keeps the encoded method collections of one snapshot, one for each set of visible methods and address.
+// discoveryCache keeps the encoded method collections of one snapshot, one for each set of visible methods, address and ending.
 type discoveryCache struct {
 	mu   sync.Mutex
 	docs map[discoveryKey]*discoveryDoc
 }
 
-type discoveryKey struct{ visible, base string }
+type discoveryKey struct{ visible, base, tail string }
 
 type discoveryDoc struct {
 	once sync.Once
-	data []byte // {"data":[…],"links":{…} without the closing brace
+	data []byte // {"data":[…],"links":{…}…}; responses share it, and whoever changes one copies it
 }
 
 // maxDiscoveryDocs bounds the cache, because callers choose the address.
@@ -63,7 +62,6 @@ func (x *request) collection() *Response {
 	if x.state.unlinkable(visible) {
 		return x.unexpected()
 	}
-	doc := x.state.docs.get(discoveryKey{visible, base}, func() []byte { return x.state.collection(visible, base) })
 	tail := "}"
 	if x.state.site.Extensions {
 		tail = `,"meta":{"mcp":{"discovery":false}}}`
@@ -71,8 +69,8 @@ func (x *request) collection() *Response {
 			tail = `,"meta":{"mcp":{"discovery":true}}}`
 		}
 	}
-	body := make([]byte, 0, len(doc)+len(tail))
-	return exchange.NewResponse(http.StatusOK, exchange.JSONType, append(append(body, doc...), tail...))
+	doc := x.state.docs.get(discoveryKey{visible, base, tail}, func() []byte { return x.state.collection(visible, base, tail) })
+	return exchange.NewResponse(http.StatusOK, exchange.JSONType, doc)
 }
 
 // unlinkable reports whether a visible method has a slash in its id: Drupal cannot make a link to it and fails.
@@ -80,15 +78,24 @@ func (s *snapshot) unlinkable(visible string) bool {
 	return slices.ContainsFunc(s.slashed, func(m *method) bool { return visible[m.class] == '1' })
 }
 
-func (s *snapshot) collection(visible, base string) []byte {
+func (s *snapshot) collection(visible, base, tail string) []byte {
 	var documents [][]byte
+	size := 0
 	for _, m := range s.order {
 		if visible[m.class] == '1' {
-			documents = append(documents, m.document(s.site, base))
+			document := m.document(s.site, base)
+			documents, size = append(documents, document), size+len(document)+1
 		}
 	}
-	b := slices.Concat([]byte(`{"data":[`), bytes.Join(documents, []byte(",")), []byte(`],"links":{"self":`))
-	return append(php.AppendString(b, base+"/jsonrpc/methods"), '}')
+	b := append(make([]byte, 0, size+len(base)+len(tail)+64), `{"data":[`...)
+	for i, document := range documents {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, document...)
+	}
+	b = php.AppendString(append(b, `],"links":{"self":`...), base+"/jsonrpc/methods")
+	return append(append(b, '}'), tail...)
 }
 
 // method is GET /jsonrpc/methods/{id}: what the collection holds of it, or 404 for all that the caller may not run.

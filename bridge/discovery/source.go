@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
@@ -111,7 +112,7 @@ func (s JSONRPC) Fetch(ctx context.Context, who caller.Caller, etag string) (Res
 // Read reads {"data": [method, …], "meta": {"mcp": {"discovery": bool}}}.
 func (JSONRPC) Read(a Response) (Description, error) {
 	d := Description{MayDiscover: true}
-	d.describe(a, translate.ReadMethod)
+	d.describe(a, translate.ReadMethod, &methodsRead)
 	for _, other := range a.Others {
 		v, err := jsondoc.Parse(other.Value.Raw)
 		if err != nil {
@@ -165,7 +166,7 @@ func (s Module) Fetch(ctx context.Context, who caller.Caller, _ string) (a Respo
 // Read reads the tools of all pages.
 func (Module) Read(a Response) (Description, error) {
 	d := Description{Extension: true, MayDiscover: true}
-	d.describe(a, translate.ReadTool)
+	d.describe(a, translate.ReadTool, &toolsRead)
 	return d, nil
 }
 
@@ -220,19 +221,57 @@ func (a *Response) sum(more ...[]byte) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// describe reads each method. One that cannot even be parsed costs itself only.
-func (d *Description) describe(a Response, read func(jsondoc.Value) (translate.Method, error)) {
+// describe reads each method, unless it was read before. One that cannot even be parsed costs itself only.
+func (d *Description) describe(a Response, read func(jsondoc.Value) (translate.Method, error), before *readings) {
 	d.Methods, d.LeftOut = make([]Described, len(a.Methods)), a.LeftOut
 	for i, raw := range a.Methods {
-		described := Described{Raw: raw, read: read}
-		m, err := described.Method()
-		described.ID, described.Marked, described.Err = strings.Clone(m.ID), m.Marked(), err
-		if hint, known := m.Hint("readOnlyHint"); known {
-			described.ReadOnly = &hint
+		key := sha256.Sum256(raw)
+		described, known := before.get(key)
+		described.Raw, described.read = raw, read
+		if !known {
+			m, err := described.Method()
+			described.ID, described.Marked, described.Err = strings.Clone(m.ID), m.Marked(), err
+			if hint, known := m.Hint("readOnlyHint"); known {
+				described.ReadOnly = &hint
+			}
+			described.Destructive, _ = m.Hint("destructiveHint")
+			before.put(key, described)
 		}
-		described.Destructive, _ = m.Hint("destructiveHint")
 		d.Methods[i] = described
 	}
+}
+
+// readings are what was read of methods, by their bytes: callers and times differ in which methods they have, seldom in what one
+// says, and parsing all of them again took a third of a discovery. The zero value is ready.
+type readings struct {
+	mu sync.Mutex
+	m  map[[sha256.Size]byte]Described // without Raw and read
+}
+
+// What is remembered was read of JSON-RPC methods, and of a module's tools.
+var methodsRead, toolsRead readings
+
+// Bounds of what is remembered: methods, and bytes of the id of one.
+const maxReadings, maxReadID = 20_000, 256
+
+func (r *readings) get(key [sha256.Size]byte) (Described, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.m[key]
+	return d, ok
+}
+
+func (r *readings) put(key [sha256.Size]byte, d Described) {
+	if d.Err != nil || len(d.ID) > maxReadID {
+		return
+	}
+	d.Raw, d.read = nil, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.m == nil || len(r.m) == maxReadings {
+		r.m = map[[sha256.Size]byte]Described{}
+	}
+	r.m[key] = d
 }
 
 // idOf finds out what a broken description is about, for the diagnostics.

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -75,7 +76,7 @@ func SameBody(a, b *check.Response) bool {
 
 // ContainsText reports whether a text stands in a response's headers or body, as it is or as JSON escapes it.
 func ContainsText(a *check.Response, text string) bool {
-	if strings.Contains(string(a.Body), text) {
+	if bytes.Contains(a.Body, []byte(text)) {
 		return true
 	}
 	for _, values := range a.Header {
@@ -83,7 +84,26 @@ func ContainsText(a *check.Response, text string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(StringsIn(a.ParsedBody()), func(s string) bool { return strings.Contains(s, text) })
+	return holdsText(a.ParsedBody(), text)
+}
+
+// holdsText reports whether a text stands in a string of a document, or in the name of a member.
+func holdsText(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, text)
+	case json.Number:
+		return strings.Contains(string(v), text)
+	case map[string]any:
+		for name, member := range v {
+			if strings.Contains(name, text) || holdsText(member, text) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holdsText(item, text) })
+	}
+	return false
 }
 
 // ListOnce matches a listing with exactly one tool of the name.

@@ -3,8 +3,6 @@ package match
 import (
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
@@ -21,7 +19,7 @@ func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
 	return Conform("200 with `result`, and "+string(text)+" in it", func(a *check.Response) string {
 		result, there := a.Member("result")
-		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(StringsIn(result), func(s string) bool { return strings.Contains(s, want) }) {
+		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !holdsText(result, want) {
 			return a.Outcome()
 		}
 		return ""
