@@ -37,6 +37,9 @@ func bounded(r *Report, l limits) *Report {
 	c.Ledger.Unchecked = notNil(c.Ledger.Unchecked)
 	c.CutShort, c.NoBridge = text(c.CutShort, l.text), text(c.NoBridge, l.text)
 	c.DurationMS = max(c.DurationMS, 0)
+	if c.Cost != nil {
+		c.Cost = &Cost{max(c.Cost.Requests, 0), max(c.Cost.CPUMS, 0), max(c.Cost.BridgeCPUMS, 0)}
+	}
 	c.Since = boundedSince(c.Since, l)
 	c.Results = make([]Result, len(r.Results))
 	for i, result := range r.Results {
@@ -84,7 +87,7 @@ func boundedResult(r Result, l limits) Result {
 		}
 	}
 	r = boundedEvidence(r, l.exchanges)
-	r.DurationMS = duration(r.DurationMS)
+	r.DurationMS, r.WaitedMS, r.Requests = duration(r.DurationMS), duration(r.WaitedMS), max(r.Requests, 0)
 	for i := range r.Evidence {
 		r.Evidence[i] = boundedExchange(r.Evidence[i], l)
 	}

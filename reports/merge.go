@@ -59,18 +59,28 @@ func (r *Report) join(run *Report) error {
 			r.Results = append(r.Results, result)
 			continue
 		}
-		took := r.Results[i].DurationMS + result.DurationMS
+		both := r.Results[i]
+		took, sent, waited := both.DurationMS+result.DurationMS, both.Requests+result.Requests, both.WaitedMS+result.WaitedMS
 		if gravity(result.Verdict) < gravity(r.Results[i].Verdict) {
 			r.Results[i] = result
 		}
-		r.Results[i].DurationMS = took
+		r.Results[i].DurationMS, r.Results[i].Requests, r.Results[i].WaitedMS = took, sent, waited
 	}
+	r.Cost = r.Cost.plus(run.Cost)
 	r.Capabilities = union(r.Capabilities, run.Capabilities)
 	r.BaselineProblems = union(r.BaselineProblems, run.BaselineProblems)
 	r.CutShort, r.NoBridge = cmp.Or(r.CutShort, run.CutShort), cmp.Or(r.NoBridge, run.NoBridge)
 	r.Filtered = r.Filtered || run.Filtered
 	r.Sample = cmp.Or(r.Sample, run.Sample)
 	return nil
+}
+
+// plus is the cost of both; where one is not known, neither is the sum.
+func (c *Cost) plus(other *Cost) *Cost {
+	if c == nil || other == nil {
+		return nil
+	}
+	return &Cost{c.Requests + other.Requests, c.CPUMS + other.CPUMS, c.BridgeCPUMS + other.BridgeCPUMS}
 }
 
 // wall is when the first of runs began, and how long any of them ran: what ran side by side counts once, and the time between

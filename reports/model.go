@@ -66,6 +66,7 @@ type Report struct {
 	Wire         Wire           `json:"wire,omitempty"` // front: the run counts what the front side shows; empty: both sides
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
+	Cost         *Cost          `json:"cost,omitempty"` // nil: nobody measured it
 
 	// Causes are Groups as report.json has them. They follow from the results: what reads a report leaves them out.
 	Causes []Group `json:"groups,omitempty"`
@@ -75,6 +76,14 @@ type Report struct {
 
 	// BaselineProblems are the entries of the baseline that no longer hold; each of them fails the run.
 	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
+}
+
+// Cost is what the checks of a run took of the machine. A clause has no processor time of its own: the goroutines of all workers, of
+// the mock and, in process, of the bridge share their threads.
+type Cost struct {
+	Requests    int   `json:"requests"`      // that all checks sent to the bridge
+	CPUMS       int64 `json:"cpu_ms"`        // of the processor, that this process took: checks, mock and, in process, the bridge
+	BridgeCPUMS int64 `json:"bridge_cpu_ms"` // that the processes took that the run started and that have ended
 }
 
 // Measurement is how a bridge behaves, as the run was told and as it saw it.
@@ -187,6 +196,8 @@ type Result struct {
 	Actual     string     `json:"actual,omitempty"`   // what the bridge did
 	Note       string     `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
 	DurationMS float64    `json:"duration_ms"`
+	Requests   int        `json:"requests,omitempty"`  // that the check sent to the bridge
+	WaitedMS   float64    `json:"waited_ms,omitempty"` // for their responses; those side by side count once
 	Evidence   []Exchange `json:"evidence"`
 	Curl       string     `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
@@ -171,6 +172,7 @@ func collectLess(most int64) {
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	cleared := sync.OnceValue(func() error { return removeReport(p.reportDir) })
 	began := time.Now()
+	own, bridges := processor.Used()
 	bundles, err := p.bundles()
 	if err != nil {
 		return nil, err
@@ -198,10 +200,21 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 		return nil, err
 	}
 	whole.Started, whole.DurationMS = began.UTC(), time.Since(began).Milliseconds()
+	whole.Cost = costSince(own, bridges, whole)
 	if p.rerunOf != "" {
 		whole.Settings["rerun_failed"] = p.rerunOf
 	}
 	return whole, nil
+}
+
+// costSince is what a run took since so much of the processor was used by this process, and by bridges that have ended.
+func costSince(own, bridges time.Duration, report *reports.Report) *reports.Cost {
+	nowOwn, nowBridges := processor.Used()
+	c := &reports.Cost{CPUMS: (nowOwn - own).Milliseconds(), BridgeCPUMS: (nowBridges - bridges).Milliseconds()}
+	for _, r := range report.Results {
+		c.Requests += r.Requests
+	}
+	return c
 }
 
 // whole makes one report of the parts of each pass. Those of a shard are written, for report merge.

@@ -23,6 +23,14 @@ func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
 	}
 }
 
+func TestWhatThisProcessComputesIsUsed(t *testing.T) {
+	before, _ := Used()
+	Share(100)
+	if after, _ := Used(); after <= before {
+		t.Errorf("%s were used before a computation and %s after it", before, after)
+	}
+}
+
 func TestShareIsAPart(t *testing.T) {
 	for name, measure := range map[string]func(int) float64{"share": Share, "granted": Granted} {
 		if got := measure(10); got <= 0 || got > 1 {

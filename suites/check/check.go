@@ -92,6 +92,8 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	o := Outcome{Result: NewResult(clause), Unserved: t.Unserved(), AtSite: t.Upstream.Used()}
 	r := &o.Result
 	r.DurationMS = Milliseconds(time.Since(t.Began()))
+	requests, waited := t.Cost()
+	r.Requests, r.WaitedMS = requests, Milliseconds(waited)
 	var why Finding
 	ending, isEnding := ended.(Ending)
 	if t.runEnded() && ended != nil && ending.Kind != Inapplicable { // what the end of the run interrupted has found nothing

@@ -14,7 +14,9 @@ func (s *sending) attempt(limit time.Duration) (dropped bool) {
 	if exchange == nil {
 		exchange = s.Client.Client.Exchange
 	}
+	received := s.traffic.send()
 	dropped = exchange(ctx, s.request, s.response, limit)
+	received()
 	s.response.Took = time.Since(s.response.At)
 	return dropped
 }

@@ -62,6 +62,7 @@ func (s *Scope) probe(ctx context.Context, as client.Client, limit time.Duration
 	defer context.AfterFunc(s.run.Context, cancel)()
 	r := client.Request{Path: client.ListPath, Fresh: true}
 	a := as.NewResponse(&r)
+	defer s.traffic.send()()
 	as.Exchange(ctx, r, a, limit)
 	return a
 }

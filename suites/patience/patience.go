@@ -97,6 +97,7 @@ type Scope struct {
 	exemption exemption
 	unsent    atomic.Int64 // requests that the run had no patience for
 	unserved  atomic.Bool  // the bridge did not serve a request
+	traffic   traffic
 }
 
 // Begin starts the scope of a check: record keeps an exchange as evidence, from a position of the site's journal; agent is
