@@ -86,8 +86,10 @@ variants: build ## every correct variant in a run of its own is blamed for nothi
 
 # Each line: one worker, then as many as help; how many times as fast, the checks that passed in a second, and what they
 # compared apart: a tool, a caller or a row of a table with a finding of its own. In process a clause is checked for each kind
-# of bridge that it applies to. The last lines are the official MCP suite's, whose checks compare one response or two.
-bench-run: build test/clients/node_modules ## how long runs take with one worker, and with several
+# of bridge that it applies to. Then the official MCP suite's, whose checks compare one response or two. The last table is what
+# runs cost, beside the figures of the last release in internal/tools/price/release.json, which WRITE=1 replaces; with AGAINST=FILE
+# that other bridgecheck runs in turn, for ratios.
+bench-run: build test/clients/node_modules ## how long runs take with one worker, and with several; then bench-price
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --shard 1/1 --run-id bench --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
 	compare() { name=$$1; shift; one=$$(took --jobs 1 "$$@") && all=$$(took "$$@") || exit 1; \
@@ -98,7 +100,11 @@ bench-run: build test/clients/node_modules ## how long runs take with one worker
 	bin/bridgecheck init node "$$dir/node" >/dev/null && compare 'exec, Node bridge' --config "$$dir/node/bridgecheck.yaml" --exec "node $$dir/node/bridge.js" && \
 	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
 	slow=$$(took --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge") && echo "exec, site of 300 ms: $$slow ms" && \
-	go test -count=1 -v -run TestOfficialConformance ./test/clients | grep -o 'official MCP suite.*'
+	go test -count=1 -v -run TestOfficialConformance ./test/clients | grep -o 'official MCP suite.*' && \
+	$(MAKE) --no-print-directory bench-price
+
+bench-price: build ## what runs cost, beside the last release; AGAINST=FILE: beside another bridgecheck
+	go run ./internal/tools/price $(if $(AGAINST),-against "$(AGAINST)") $(if $(WRITE),-write)
 
 # Two runs in one worker say how long each check takes.
 weights: build ## measure how long each check takes: the order of workers, the balance of shards
