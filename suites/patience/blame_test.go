@@ -12,6 +12,7 @@ import (
 func TestLatenessExemptsTheCheckThatMetIt(t *testing.T) {
 	run := &Run{Settings: Settings{Secrets: &redact.Redactor{}}}
 	began := time.Now()
+	run.lateness.part, run.lateness.shared = 1, began // or it is measured, on a machine that may be busy
 	check := &Scope{run: run, began: began}
 	run.lateness.turns = []lateTurn{{began.Add(-2 * time.Second), time.Second}}
 	check.ExemptIfLate()
