@@ -115,6 +115,9 @@ weights: build ## measure how long each check takes: the order of workers, the b
 	bin/bridgecheck run --quiet --contract draft --jobs 8 --report-dir "$$dir/slow" --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge" && \
 	go run ./internal/workers/weigh "$$dir/in-process" "$$dir/exec" "$$dir/slow"
 
+weigh-dependencies: build ## write docs/dependencies.md: what each module adds to the program
+	go run ./internal/tools/weigh bin/bridgecheck >docs/dependencies.md.new && mv docs/dependencies.md.new docs/dependencies.md
+
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench: ## the speed of the reference bridge beside hand-written servers
 	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 20x -speed
