@@ -178,7 +178,8 @@ func said(cmd *exec.Cmd) error {
 }
 
 func (f figures) print(name string) {
-	fmt.Printf("%-22s %9s %8.1f s %8s s %7.1f s %6s MB\n", name, known(int64(f.Requests), 1), float64(f.HarnessMS)/1000, known(f.BridgeMS, 1000), float64(f.WallMS)/1000, known(f.MemoryKB, 1024))
+	fmt.Printf("%-22s %9s %8.1f s %8s s %7.1f s %6s MB\n", name, known(int64(f.Requests), 1), float64(f.HarnessMS)/1000,
+		known(f.BridgeMS, 1000), float64(f.WallMS)/1000, known(f.MemoryKB, 1024))
 }
 
 // known is a figure in a larger unit; a dash where it is not known.
