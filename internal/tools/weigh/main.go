@@ -62,7 +62,11 @@ func weigh(args []string) error {
 			rest.inBinary -= size
 		}
 	}
-	fmt.Printf("# What dependencies cost\n\n`make weigh-dependencies` writes this page: what each module adds to the program. The source is what a first build\ncompiles, which takes time about in proportion, but for generated code, which takes more. What a module has in the binary is\nits functions and data; a release has no symbols.\n\n| module | version | packages | source, KiB | binary, KiB |\n|---|---|---|---|---|\n")
+	fmt.Print("# What dependencies cost\n\n",
+		"`make weigh-dependencies` writes this page: what each module adds to the program. The source is what a first build\n",
+		"compiles, which takes time about in proportion, but for generated code, which takes more. What a module has in the binary is\n",
+		"its functions and data; a release has no symbols.\n\n",
+		"| module | version | packages | source, KiB | binary, KiB |\n|---|---|---|---|---|\n")
 	for _, m := range slices.SortedFunc(maps.Values(modules), func(a, b *module) int {
 		return cmp.Or(cmp.Compare(b.inBinary, a.inBinary), cmp.Compare(b.source, a.source), strings.Compare(a.path, b.path))
 	}) {
