@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // file has the figures of the last release, by bridge.
@@ -158,8 +156,17 @@ func (r run) take(bc string) (figures, error) {
 	}
 	f := figures{WallMS: time.Since(began).Milliseconds(), MemoryKB: memory(cmd.ProcessState)}
 	f.HarnessMS = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Milliseconds()
-	found, err := reports.ReadFile(filepath.Join(report, "report.json"))
+	data, err := os.ReadFile(filepath.Join(report, "report.json"))
 	if err != nil {
+		return figures{}, err
+	}
+	var found struct { // of an earlier release, it has no cost
+		Cost *struct {
+			Requests    int   `json:"requests"`
+			BridgeCPUMS int64 `json:"bridge_cpu_ms"`
+		} `json:"cost"`
+	}
+	if err := json.Unmarshal(data, &found); err != nil {
 		return figures{}, err
 	}
 	if found.Cost != nil {
