@@ -123,7 +123,7 @@ func (c Client) NewResponse(r *Request) *Response {
 	}
 	a := &Response{Target: c.Target, Who: c.Who, Base: c.base(), Method: r.Method, Path: r.Path, RawQuery: r.Raw, Shown: r.Show, Unseen: r.Unseen}
 	if r.Raw == "" {
-		a.RawQuery = r.Query.Encode()
+		a.RawQuery = strings.ReplaceAll(r.Query.Encode(), "+", "%20") // + is a blank in forms alone
 	}
 	if u, err := url.Parse(r.Address); err == nil && r.Address != "" {
 		a.Path = u.Path

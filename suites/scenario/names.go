@@ -33,6 +33,7 @@ func OtherSpellings(name string) map[string]string {
 		"underscores in place of dots":     strings.ReplaceAll(name, ".", "_"),
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
+		"a format behind":                  name + ".json",
 		"percent-encoded twice":            client.PercentEncoded(name),
 		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
 		"an accent":                        name[:1] + "\u0301" + name[1:],

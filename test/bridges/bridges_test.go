@@ -29,10 +29,12 @@ type bridge struct {
 func (b bridge) isStarter() bool { return b.source != b.directory }
 
 // Each source holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims. The
-// directory here holds faults.yaml: replacements in its source, and the clauses that fail for each.
+// directory here holds faults.yaml: replacements in its source, and the clauses that fail for each. Where variants.yaml is
+// beside it, no clause fails for the replacements in that: the contract leaves open what they change.
 var bridges = []bridge{
 	{"php", "../../internal/starter/php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"}},
 	{"python", "python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
+	{"ruby", "ruby", "ruby", []string{"-e", "exit((RUBY_VERSION.split('.').map(&:to_i) <=> [3, 1]) >= 0)"}},
 }
 
 var full = flag.Bool("full", false, "put every fault into the bridges; else 20 into each")
@@ -47,7 +49,7 @@ type fault struct {
 	File    string   `yaml:"file"`
 	Replace string   `yaml:"replace"` // occurs once
 	By      string   `yaml:"by"`
-	Fails   []string `yaml:"fails"` // these clauses, and no other is run
+	Fails   []string `yaml:"fails"` // these clauses, and no other is run; none for a variant
 }
 
 func TestBridges(t *testing.T) {
@@ -69,9 +71,22 @@ func TestBridges(t *testing.T) {
 					}
 				})
 			}
+			for _, v := range variants(t, b.directory) {
+				t.Run(v.Name, func(t *testing.T) {
+					t.Parallel()
+					changed := copied(t, b.source)
+					if err := v.apply(changed); err != nil {
+						t.Fatal(err)
+					}
+					report, printed := run(t, binary, changed, "3")
+					if got := report.State(); got != "conformant" {
+						t.Errorf("want conformant, saw %s\n%s", got, printed)
+					}
+				})
+			}
 			all := faults(t, b.directory)
 			for i, f := range all {
-				if !*full && (i+1)*usual/len(all) == i*usual/len(all) { // so that those left are from all parts of the file
+				if left(i, len(all), usual) {
 					continue
 				}
 				t.Run(f.Name, func(t *testing.T) {
@@ -96,20 +111,16 @@ func TestBridges(t *testing.T) {
 	}
 }
 
+// left reports whether the entry i of n is left out of this test: those that are not are from all parts of the file.
+func left(i, n, tested int) bool { return !*full && (i+1)*tested/n == i*tested/n }
+
 // faults reads the faults of a bridge.
 func faults(t *testing.T, directory string) []fault {
 	t.Helper()
-	name := filepath.Join(directory, "faults.yaml")
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct {
 		Faults []fault `yaml:"faults"`
 	}
-	if _, err := yamlfile.Decode(name, data, &file); err != nil {
-		t.Fatal(err)
-	}
+	name := read(t, directory, "faults.yaml", &file)
 	if len(file.Faults) < usual {
 		t.Errorf("%s: want %d faults or more, saw %d", name, usual, len(file.Faults))
 	}
@@ -119,6 +130,41 @@ func faults(t *testing.T, directory string) []fault {
 		}
 	}
 	return file.Faults
+}
+
+// variants reads the correct variants of a bridge that has any, all with -full and else one: each is tested by all clauses.
+func variants(t *testing.T, directory string) []fault {
+	t.Helper()
+	var file struct {
+		Variants []fault `yaml:"variants"`
+	}
+	if _, err := os.Stat(filepath.Join(directory, "variants.yaml")); err != nil {
+		return nil
+	}
+	name := read(t, directory, "variants.yaml", &file)
+	for i, v := range file.Variants {
+		if v.Name == "" || v.Why == "" || v.File == "" || v.Replace == v.By || len(v.Fails) > 0 {
+			t.Errorf("%s: variant %d %q lacks name, why, file or a replacement, or names clauses that fail", name, i+1, v.Name)
+		}
+	}
+	if *full {
+		return file.Variants
+	}
+	return file.Variants[:1]
+}
+
+// read decodes a file of a bridge and returns its name.
+func read(t *testing.T, directory, file string, into any) string {
+	t.Helper()
+	name := filepath.Join(directory, file)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := yamlfile.Decode(name, data, into); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // apply puts the fault into the bridge in the directory.

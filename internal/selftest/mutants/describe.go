@@ -86,6 +86,8 @@ func describeMutants() []Mutant {
 		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: looseLookup(toDescribe, strings.EqualFold)},
 		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "some clients replace the dots of names",
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
+		{Name: "describe-drops-a-format", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "Rails takes a format from the end of a path",
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSuffix(requested, ".json") == name })},
 		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
@@ -167,6 +169,10 @@ func describeVariants() []Mutant {
 		{Name: "describe-says-more", Why: "describe may return more members than list", Middleware: onDescribed(func(_ *exchange, t tool) any {
 			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
 			return t
+		})},
+		{Name: "plus-is-no-blank", Why: "in a query that is no form + stands for itself", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "+", "%2B")
+			return false
 		})},
 		{Name: "front-server-431", Why: "a server in front of the bridge may refuse a long request line or odd bytes before routing, with a page of its own",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {

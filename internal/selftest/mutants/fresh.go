@@ -89,6 +89,17 @@ func freshMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
 				}
 			})},
+		{Name: "refused-arguments-refetch-nothing", Breaks: Clauses("fresh/schema-mismatch"), Origin: Imagined, Why: "-32602 is taken for the caller's mistake, and the old schema stays listed for its TTL",
+			Transport: onReply(func(reply map[string]any) {
+				if e, ok := reply["error"].(map[string]any); ok && fmt.Sprint(e["code"]) == "-32602" {
+					reply["error"] = map[string]any{"code": -32000, "message": "arguments refused"} // the reference refetches for the other code
+				}
+			}),
+			Middleware: onCode("execution_error", func(x *exchange) {
+				if strings.Contains(x.errorMessage(), "arguments refused") {
+					x.Refuse(http.StatusBadRequest, "invalid_params", fmt.Sprintf("The site refused the arguments of %s.", x.invoked()))
+				}
+			})},
 		{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Middleware: onInvoke(func(x *exchange) {
 				if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {
@@ -103,6 +114,13 @@ func freshMutants() []Mutant {
 						x.Status, x.Body = http.StatusNotModified, nil
 					}
 				}
+			})},
+		{Name: "one-version-in-if-none-match", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the header is compared as a whole",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if strings.Contains(r.Header.Get("If-None-Match"), ",") {
+					r.Header.Del("If-None-Match")
+				}
+				return false
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},

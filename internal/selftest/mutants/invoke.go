@@ -1,9 +1,11 @@
 package mutants
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -148,6 +150,17 @@ func invokeMutants() []Mutant {
 		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, listFromKeys) })},
 		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the body is parsed as JSON5",
 			Middleware: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
+		{Name: "trailing-commas-in-lists-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "models write a comma too many",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(",]"), []byte("]")) })},
+		{Name: "any-escape-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "Ruby's JSON reads an escape that it does not know as the character",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`"\q"`), []byte(`"q"`)) })},
+		{Name: "null-arguments-left-out", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`compact`: what is nil was not given",
+			Transport: onParams(func(params any) any {
+				if named, ok := params.(map[string]any); ok {
+					maps.DeleteFunc(named, func(_ string, v any) bool { return v == nil })
+				}
+				return params
+			})},
 		{Name: "name-false-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if call["name"] == false {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)

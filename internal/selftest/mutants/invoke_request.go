@@ -204,6 +204,11 @@ func invokeRequestMutants() []Mutant {
 				begin, err := regexp.Compile(strings.TrimSuffix(strings.TrimPrefix(v.Expected, "a string that matches "), "$"))
 				return v.Keyword == "pattern" && err == nil && begin.MatchString(reportedString(v))
 			}))},
+		{Name: "patterns-of-lines", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "^ and $ are the ends of a line in Ruby",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				line, err := regexp.Compile("(?m)" + strings.TrimPrefix(v.Expected, "a string that matches "))
+				return v.Keyword == "pattern" && err == nil && line.MatchString(reportedString(v))
+			}))},
 		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
 		}))},
@@ -225,6 +230,11 @@ func invokeRequestMutants() []Mutant {
 			})},
 		{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest allowed list is refused",
 			Middleware: refuseArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
+		{Name: "items-alike-as-text-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "items are compared as texts: 1 is \"1\"",
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
+				mixed, _ := arguments["mixed"].([]any)
+				return len(mixed) == 2 && mixed[0] != mixed[1] && fmt.Sprint(mixed[0]) == fmt.Sprint(mixed[1])
+			})},
 		{Name: "nested-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "only the type of the result itself is checked",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvalidResult(func(x *exchange) {

@@ -43,6 +43,28 @@ func invokeErrorMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) {
 				x.Body = bytes.ReplaceAll(x.Body, []byte("1e400"), []byte("Infinity"))
 			})},
+		{Name: "site-read-in-another-encoding", Breaks: Clauses("invoke/result-exact", "upstream/http-error"), Origin: Peer, Why: "the site's Content-Type names no charset, and Latin-1 was HTTP's default once",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) {
+					latin := []rune{}
+					for _, b := range []byte(peek(resp)) {
+						latin = append(latin, rune(b))
+					}
+					if len(latin) > 0 && len(latin) < maxBuffered && len(string(latin)) > len(latin) {
+						resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(string(latin))), -1
+						resp.Header.Del("Content-Length")
+					}
+				}
+				return resp, err
+			})},
+		{Name: "violations-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Why: "Drupal's text on a violation of its schema says more than the name of the parameter",
+			Transport: onReply(func(reply map[string]any) {
+				e, _ := reply["error"].(map[string]any)
+				if text, ok := e["data"].(string); ok {
+					e["data"] = strings.ReplaceAll(text, "does not conform to the parameter schema", "is not valid")
+				}
+			})},
 		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},

@@ -173,6 +173,13 @@ func listMutants() []Mutant {
 					x.Set(http.StatusOK, map[string]any{"tools": all[max(0, len(all)+offset(c)):], "nextCursor": nil})
 				}
 			})},
+		{Name: "own-cursor-negative-from-end", Breaks: Clauses("list/cursor-malformed"), Origin: Peer, Why: "the number of a cursor may have a sign",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if own, minus := strings.CutPrefix(x.Request.URL.Query().Get("cursor"), "-"); minus && offset(own) > 0 {
+					all, _ := x.Send(http.MethodGet, x.Request.URL.Path, nil).Object()["tools"].([]any)
+					x.Set(http.StatusOK, map[string]any{"tools": all[max(0, len(all)-5):], "nextCursor": nil})
+				}
+			})},
 		{Name: "cursor-garbage-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if x.Status == http.StatusBadRequest {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,6 +52,16 @@ func mappingValueMutants() []Mutant {
 				first, _, _ = strings.Cut(first, ";")
 				return first
 			})},
+		{Name: "language-without-its-region", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "pt-BR is Portuguese",
+			Middleware: onLanguage(func(_ *http.Request, language string) string {
+				if strings.Contains(language, ",") {
+					return language
+				}
+				short, _, _ := strings.Cut(language, "-")
+				return short
+			})},
+		{Name: "languages-share-a-fetch", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "who asks while a fetch for the same caller runs waits for that one, whatever its language is",
+			Middleware: shareLanguage()},
 		{Name: "mcp-language-lost", MCP: true, Breaks: Clauses("mapping/language"), Origin: Imagined,
 			Middleware: onLanguage(func(r *http.Request, language string) string {
 				if toMCP(r) {
@@ -203,4 +214,21 @@ func onLanguage(change func(r *http.Request, language string) string) middleware
 		}
 		return false
 	})
+}
+
+// shareLanguage gives a list that is asked for while another runs for the same caller the language of that one.
+func shareLanguage() middleware {
+	var running sync.Map // language by credentials
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if language := r.Header.Get("Accept-Language"); toList(r) && language != "" {
+				caller := r.Header.Get("Authorization")
+				first, shared := running.LoadOrStore(caller, language)
+				if r.Header.Set("Accept-Language", first.(string)); !shared {
+					defer running.Delete(caller)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }

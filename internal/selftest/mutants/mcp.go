@@ -168,6 +168,13 @@ func mcpMutants() []Mutant {
 					}
 				}
 			})},
+		{Name: "mcp-discovery-for-all", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the permission to discover is checked by the routes of list and describe alone",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if caller(m.Request) == "outsider" {
+					m.Status = http.StatusOK
+					m.Succeed(map[string]any{"tools": m.as("agent").Send(http.MethodGet, "/mcp/tools/list", nil).Object()["tools"]})
+				}
+			})},
 		{Name: "mcp-extensions-trusted", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "an extension of the browser is taken for the user's own program",
 			Middleware: withHeader(func(h http.Header) {
 				if strings.HasPrefix(h.Get("Origin"), "chrome-extension://") {

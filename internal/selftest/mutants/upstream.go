@@ -99,6 +99,12 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
 		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
+		{Name: "challenge-of-its-own", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the bridge names itself as the realm, and a client that knows the site's asks for other credentials",
+			Middleware: onInvoke(func(x *exchange) {
+				if x.Header.Get("WWW-Authenticate") != "" {
+					x.Header.Set("WWW-Authenticate", `Basic realm="Bridge"`)
+				}
+			})},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,

@@ -248,6 +248,8 @@ func version(ctx context.Context, t *check.T) {
 	tag := first.Header.Get("ETag")
 	t.Expect(first).To(haveETag())
 	t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
+	several := check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {`"an-older-one", ` + tag}}}
+	t.Expect(t.As(check.Agent).Send(ctx, several)).To(match.HaveStatus(304), "If-None-Match with two versions")
 	if other := t.As(check.Discoverer).List(ctx); other.Status == http.StatusOK && match.OtherNames(first.Names(), other.Names()) != "" {
 		r := t.As(check.Discoverer).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
 		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the version of another caller's list")
@@ -311,11 +313,27 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
 	fault := ""
-	t.Poll(ctx, func() bool {
+	shows := func() bool {
 		fault = scenario.SchemaFault(t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool(), scenario.ArrivalNew)
 		return fault == ""
-	})
+	}
+	// After the TTL any bridge shows it: where that is short, only what shows before counts.
+	if expires := lastDiscovery(t.Drupal).Add(t.KeepsFor() * 3 / 4); t.Advance == nil && time.Now().Before(expires) {
+		for !shows() && time.Now().Before(expires) {
+			time.Sleep(20 * time.Millisecond)
+		}
+	} else {
+		t.Poll(ctx, shows)
+	}
 	t.Expect(fault).To(BeEmpty(), check.Mismatch("describe after the site refused what the old schema accepts", "the new schema", fault))
+}
+
+// lastDiscovery is when the agent's methods were read last before now; long ago where they were not.
+func lastDiscovery(d *site.Drupal) (at time.Time) {
+	for _, e := range discoveriesFor(d, check.Agent) {
+		at = e.Start
+	}
+	return at
 }
 
 // discoveriesFor returns the discovery requests that a caller may have caused: those with the caller's credentials and

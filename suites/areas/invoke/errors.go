@@ -135,6 +135,12 @@ func errorDataKept(ctx context.Context, t *check.T) {
 	if len(untyped) == 0 {
 		return
 	}
+	t.Row(check.Agent, untyped[0].Name, "the site's validator refuses an argument", func() {
+		defer respondWith(t, fixtures.RPCError{Code: scenario.RPCInvalidParams, Message: "Invalid Params",
+			Data: fixtures.Raw(`"The kind parameter does not conform to the parameter schema. [kind] CANARY-5b1e must be of type string"`)})()
+		r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)
+		t.Expect(r).NotTo(holdAny([]string{"CANARY-5b1e"}))
+	})
 	restoreBehaviours(t)
 	setBehaviour(t.Drupal, untyped[0].ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: wordedError})
 	t.Row(check.Agent, untyped[0].Name, "data that programs change", func() {

@@ -155,7 +155,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 		sent map[string]any
 	}
 	var rows []row
-	for _, c := range exactValues {
+	for _, c := range append(slices.Clone(exactValues), namedValue{"null", "null"}) {
 		if tool, parameter, ok := scenario.ToolTaking(t, listed, c.value); ok {
 			rows = append(rows, row{tool, c.name, map[string]any{parameter: json.RawMessage(c.value)}})
 		}
@@ -272,6 +272,10 @@ func resultExact(ctx context.Context, t *check.T) {
 		if !r.IsError() {
 			t.Expect(r).To(match.GiveResult(`{"n":1e400}`))
 		}
+	})
+	t.Row(check.Agent, untyped[0].Name, "a text without escapes", func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Body: plainUTF8})()
+		t.Expect(t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)).To(match.GiveResult(plainUTF8))
 	})
 	restoreBehaviours(t)
 	for round := range slices.Chunk(slices.Concat(exactValues, resultValues, wholeResults()), len(untyped)) {

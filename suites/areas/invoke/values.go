@@ -38,6 +38,10 @@ var exactValues = []namedValue{
 	{"member names of other formats", `{"@type":"x","$id":"y","#text":"z","_id":1,"class":2,"type":"string","properties":{}}`},
 }
 
+// plainUTF8 is a result as other sites than Drupal write it, which escapes all that is not ASCII: who reads bytes in another
+// encoding, or changes the text of the JSON, changes nothing that is escaped.
+const plainUTF8 = "{\"na\u00efve\":\"\u00dcber \u00e9 e\u0301 \u65e5\u672c\u8a9e \U0001f680 \u2013 \u201c\u201d \u00a0 \u00ad \u200b \ufeff \u2028\"}"
+
 // resultValues are results that a bridge could take for something else than the method's result.
 var resultValues = []namedValue{
 	{"a JSON-RPC response", `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`},

@@ -74,7 +74,11 @@ func cursorPastEnd(ctx context.Context, t *check.T) {
 
 func cursorMalformed(ctx context.Context, t *check.T) {
 	list := steadyList(ctx, t)
-	for _, c := range badCursors {
+	bad := badCursors
+	if own := list.Pages[0].NextCursor(); own != "" {
+		bad = append(slices.Clone(bad), badCursor{what: "a minus before one of its own", query: "cursor=-" + url.QueryEscape(own), negative: true, numbers: []int{len(list.Pages[0].Tools())}})
+	}
+	for _, c := range bad {
 		t.Row(check.Agent, "", c.what, func() {
 			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Raw: c.query})
 			t.Expect(r).To(beHarmless(c, list))

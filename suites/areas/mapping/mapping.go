@@ -10,11 +10,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -362,8 +366,9 @@ func language(ctx context.Context, t *check.T) {
 			t.Expect(forwarded).To(BeTrue(), check.Mismatch(row+" with Accept-Language: "+header, "a discovery request in the language "+language, actual))
 		})
 	}
-	forwards("mt", "mt", "mt", list)
-	forwards("is", "is", "is", list) // while the first is cached
+	forwards("pt", "pt", "pt", list)
+	forwards("a region of it", "pt-BR", "pt-BR", list) // while the first is cached
+	atOnce(ctx, t)
 	forwards("the second of two, which the caller prefers", "lb;q=0.5, cy", "cy", list)
 	forwards("describe", "eu", "eu", func(h http.Header) {
 		who.Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + url.QueryEscape(known), Header: h})
@@ -378,6 +383,28 @@ func language(ctx context.Context, t *check.T) {
 			s.Send(ctx, s.Message(80, "tools/list", map[string]any{}), all)
 		})
 	}
+}
+
+// atOnce tests that a caller who asks in two languages at the same time, with nothing cached, gets each of them.
+func atOnce(ctx context.Context, t *check.T) {
+	who := scenario.NewCaller(t)
+	languages := []string{"sq", "mk"}
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.Methods, User: string(who.Who), Delay: 100 * time.Millisecond})
+	defer disarm()
+	t.Drupal.Mark()
+	check.AtOnce(len(languages), func(i int) {
+		who.Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Language": {languages[i]}}})
+	})
+	var sent []string
+	for _, entry := range t.Drupal.Discoveries() {
+		sent = append(sent, entry.Header.Get("Accept-Language"))
+	}
+	t.Row(who.Who, "", "two languages at once", func() {
+		for _, language := range languages {
+			t.Expect(slices.ContainsFunc(sent, func(l string) bool { return strings.HasPrefix(l, language) })).To(BeTrue(),
+				check.Mismatch("two lists at once, in sq and in mk", "a discovery request in "+language, "requests with the Accept-Language "+match.Abbreviate(sent)))
+		}
+	})
 }
 
 // foreignAnnotation finds an annotation that belongs to another method: a list, an object or a number with the name and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 
 	. "github.com/onsi/gomega"
@@ -26,6 +27,9 @@ func parity(ctx context.Context, t *check.T) {
 	for _, revision := range revisions(ctx, t) {
 		for _, who := range t.Callers(check.Agent, check.Discoverer) {
 			sameTools(ctx, t, revision, who)
+		}
+		for _, who := range t.Callers(check.Outsider) {
+			noTools(ctx, t, revision, who)
 		}
 		sameCalls(ctx, t, revision)
 		sameArguments(ctx, t, revision)
@@ -58,6 +62,21 @@ func sameTools(ctx context.Context, t *check.T, revision check.Revision, who che
 			t.Expect(otherwise).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the description, title and hints of %s", check.ListPath), otherwise))
 		})
 	}
+}
+
+// noTools tests that tools/list shows none to a caller whom list refuses.
+func noTools(ctx context.Context, t *check.T, revision check.Revision, who check.Identity) {
+	if refused := t.As(who).List(ctx); refused.Status != http.StatusForbidden {
+		return // access/list-403 tests that
+	}
+	s := t.As(who).MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		return // refused as well
+	}
+	t.For(who, "", func() {
+		shown := check.ListAllTools(ctx, s).Names()
+		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath), "no tools", fmt.Sprintf("%d tools", len(shown))))
+	})
 }
 
 // hints are the annotations that clients act on, each with its default.

@@ -130,8 +130,12 @@ func authError(ctx context.Context, t *check.T) {
 	if anonymous.Status == http.StatusUnauthorized { // else the site lets anonymous callers in, or access/anonymous-401 fails
 		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() {
 			t.Expect(anonymous).To(match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
-				if r.Header.Get("WWW-Authenticate") == "" {
+				challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
+				switch title := siteTitle(t); {
+				case challenges == "":
 					return "no WWW-Authenticate"
+				case title != "" && !strings.Contains(challenges, title): // the realm of Drupal's challenge
+					return challenges
 				}
 				return ""
 			}))
@@ -154,6 +158,14 @@ func authError(ctx context.Context, t *check.T) {
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})
 	}
+}
+
+// siteTitle is the realm of the site's challenge; "" where it is not known, or may be that of another kind.
+func siteTitle(t *check.T) string {
+	if t.Drupal == nil || !t.Claims("auth-basic") || strings.ContainsAny(t.Drupal.Site().Title, `"\`) {
+		return ""
+	}
+	return t.Drupal.Site().Title
 }
 
 // oversized are valid responses to a call: a bridge without a limit takes them and succeeds.

@@ -47,7 +47,7 @@ func edges(s map[string]any, value any) []Case {
 		}
 	case []any:
 		if len(v) > 0 {
-			all = append(all, Case{"equal items", []any{v[0], v[0]}})
+			all = append(all, Case{"equal items", []any{v[0], v[0]}}, Case{"items alike as text", []any{json.Number("1"), "1"}})
 		}
 		for _, keyword := range []string{"minItems", "maxItems"} {
 			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {

@@ -110,7 +110,8 @@ func textFaults(s map[string]any, v string) []Case {
 		all = append(all, Case{"maxLength", text(s, limit+1, "w")})
 	}
 	if _, ok := s["pattern"]; ok {
-		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)})
+		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)},
+			Case{"pattern", "!\n" + v + "\n!"}) // ^ and $ are no ends of lines
 	}
 	if format, ok := s["format"].(string); ok {
 		for _, v := range formats[format].invalid {
