@@ -89,17 +89,6 @@ func freshMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
 				}
 			})},
-		{Name: "refused-arguments-refetch-nothing", Breaks: Clauses("fresh/schema-mismatch"), Origin: Imagined, Why: "-32602 is taken for the caller's mistake, and the old schema stays listed for its TTL",
-			Transport: onReply(func(reply map[string]any) {
-				if e, ok := reply["error"].(map[string]any); ok && fmt.Sprint(e["code"]) == "-32602" {
-					reply["error"] = map[string]any{"code": -32000, "message": "arguments refused"} // the reference refetches for the other code
-				}
-			}),
-			Middleware: onCode("execution_error", func(x *exchange) {
-				if strings.Contains(x.errorMessage(), "arguments refused") {
-					x.Refuse(http.StatusBadRequest, "invalid_params", fmt.Sprintf("The site refused the arguments of %s.", x.invoked()))
-				}
-			})},
 		{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Middleware: onInvoke(func(x *exchange) {
 				if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {

@@ -160,9 +160,12 @@ func authError(ctx context.Context, t *check.T) {
 	}
 }
 
-// siteTitle is the realm of the site's challenge; "" where it is not known, or may be that of another kind.
+// siteTitle is the realm of the mock's challenge; "" where another site is behind the bridge, or it may be of another kind.
 func siteTitle(t *check.T) string {
-	if t.Drupal == nil || !t.Claims("auth-basic") || strings.ContainsAny(t.Drupal.Site().Title, `"\`) {
+	if t.Drupal == nil || !t.Claims("auth-basic") {
+		return ""
+	}
+	if _, mock := t.Drupal.Mock.(*mockdrupal.Drupal); !mock || strings.ContainsAny(t.Drupal.Site().Title, `"\`) {
 		return ""
 	}
 	return t.Drupal.Site().Title
