@@ -92,10 +92,10 @@ final class Site
         if (preg_match('/^Missing required parameter: (.+)$/s', $text, $found)) {
             return ['parameter' => $found[1], 'expected' => 'a value: it is required', 'received' => 'nothing'];
         }
-        if (!preg_match('/^The (.+?) parameter does not conform to the parameter schema\..*?(\[.*\])\.$/s', $text, $found)) {
+        if (!preg_match('/^The (.+?) parameter does not conform to the parameter schema\.(?:.*?(\[.*\])\.$)?/s', $text, $found)) {
             return null;
         }
-        $first = json_decode($found[2])[0] ?? null;
+        $first = json_decode($found[2] ?? '')[0] ?? null;
 
         return [
             'parameter' => $found[1] . ($first->pointer ?? ''),
