@@ -76,7 +76,8 @@ func cursorMalformed(ctx context.Context, t *check.T) {
 	list := steadyList(ctx, t)
 	bad := badCursors
 	if own := list.Pages[0].NextCursor(); own != "" {
-		bad = append(slices.Clone(bad), badCursor{what: "a minus before one of its own", query: "cursor=-" + url.QueryEscape(own), negative: true, numbers: []int{len(list.Pages[0].Tools())}})
+		bad = append(slices.Clone(bad), badCursor{what: "a minus before one of its own", query: "cursor=-" + url.QueryEscape(own), negative: true,
+			numbers: []int{len(list.Pages[0].Tools())}})
 	}
 	for _, c := range bad {
 		t.Row(check.Agent, "", c.what, func() {

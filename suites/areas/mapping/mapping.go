@@ -358,7 +358,9 @@ func language(ctx context.Context, t *check.T) {
 			}
 			forwarded := slices.ContainsFunc(sent, func(l string) bool {
 				l = strings.ToLower(l) // tags have no case
-				return strings.HasPrefix(l, language) || header != language && strings.Contains(l, language) // a list with weights may be sent as it came
+
+				// A list with weights may be sent as it came.
+				return strings.HasPrefix(l, language) || header != language && strings.Contains(l, language)
 			})
 			actual := "requests with the Accept-Language " + match.Abbreviate(sent)
 			if len(sent) == 0 {
@@ -403,7 +405,8 @@ func atOnce(ctx context.Context, t *check.T) {
 	t.Row(who.Who, "", "two languages at once", func() {
 		for _, language := range languages {
 			t.Expect(slices.ContainsFunc(sent, func(l string) bool { return strings.HasPrefix(l, language) })).To(BeTrue(),
-				check.Mismatch("two lists at once, in sq and in mk", "a discovery request in "+language, "requests with the Accept-Language "+match.Abbreviate(sent)))
+				check.Mismatch("two lists at once, in sq and in mk", "a discovery request in "+language,
+					"requests with the Accept-Language "+match.Abbreviate(sent)))
 		}
 	})
 }

@@ -75,7 +75,8 @@ func noTools(ctx context.Context, t *check.T, revision check.Revision, who check
 	}
 	t.For(who, "", func() {
 		shown := check.ListAllTools(ctx, s).Names()
-		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath), "no tools", fmt.Sprintf("%d tools", len(shown))))
+		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath),
+			"no tools", fmt.Sprintf("%d tools", len(shown))))
 	})
 }
 
