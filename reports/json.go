@@ -60,7 +60,7 @@ func (r *Report) Canonical() (*Report, error) {
 }
 
 // maxReport bounds what ReadFile reads, in bytes; reportLimits keep what we write far below it.
-const maxReport = 256 << 20
+const maxReport = 32 << 20
 
 // ReadFile reads a report.json, or the one in a report directory. It refuses what is not one: another version, unknown
 // members, unknown verdicts, a clause that is there twice, a file that is cut short, whatever breaks the schema.
@@ -76,14 +76,17 @@ func ReadFile(path string) (*Report, error) {
 		return nil, fmt.Errorf("read report: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxReport+1))
-	if err != nil {
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		b.Grow(int(min(info.Size(), maxReport)) + bytes.MinRead)
+	}
+	if _, err := b.ReadFrom(io.LimitReader(f, maxReport+1)); err != nil {
 		return nil, fmt.Errorf("read report: %w", err)
 	}
-	if len(data) > maxReport {
+	if b.Len() > maxReport {
 		return nil, tooLarge(path)
 	}
-	r, err := Parse(data)
+	r, err := Parse(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -110,6 +113,9 @@ func Parse(data []byte) (*Report, error) {
 func parse(data []byte) (*Report, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, errors.New("the file is empty: no report")
+	}
+	if err := Affordable(data); err != nil {
+		return nil, err
 	}
 	var version struct {
 		Schema string `json:"schema"`
@@ -252,4 +258,31 @@ func list[T ~string](values []T) string {
 		names[i] = string(v)
 	}
 	return strings.Join(names, ", ")
+}
+
+// maxValues bounds the values of a report, which take many times their bytes: a run writes some ten thousand.
+const maxValues = 500_000
+
+// Affordable refuses what would take too much memory to read as a report, or as a part of one.
+func Affordable(data []byte) error {
+	if n := valuesOf(data); n > maxValues {
+		return fmt.Errorf("it has %d values, of %d at most: no report that bridgecheck wrote", n, maxValues)
+	}
+	return nil
+}
+
+// valuesOf counts the values of a JSON text by what stands between them, outside of strings.
+func valuesOf(data []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
 }

@@ -160,11 +160,12 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// collectLess takes up to so many MiB, which are cheaper than collecting them, unless the environment says otherwise.
+// collectLess takes up to so many MiB, which are cheaper than collecting them, or as much as the process may take, unless the
+// environment says otherwise.
 func collectLess(most int64) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(most << 20)
+		debug.SetMemoryLimit(min(most<<20, debug.SetMemoryLimit(-1)))
 	}
 }
 

@@ -26,7 +26,7 @@ const shardSchema = "1"
 const MaxShards = 100
 
 // maxShard bounds what ReadShard reads, in bytes.
-const maxShard = 256 << 20
+const maxShard = 64 << 20
 
 // Shard is one of several runs, each of which tests some of the clauses of one bridge. JoinShards makes the report that one
 // run would have made.
@@ -113,6 +113,9 @@ func ReadShard(dir string) (*Shard, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	if err := reports.Affordable(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	s := &Shard{}
 	if err := json.Unmarshal(data, s); err != nil {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // Dial makes a connection, as net.Dialer.DialContext does.
@@ -23,6 +25,8 @@ func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, err
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
 		Proxy:                 http.ProxyFromEnvironment,
+
+		MaxResponseHeaderBytes: client.MaxHead,
 	}
 	if proxy != nil {
 		t.Proxy = proxy

@@ -30,8 +30,11 @@ const (
 	InvokePath   = "/mcp/tools/invoke"
 )
 
-// MaxResponse bounds how much of a response is read, in bytes.
-const MaxResponse = 64 << 20
+// What is read of one response, in bytes.
+const (
+	MaxResponse = 8 << 20
+	MaxHead     = 64 << 10
+)
 
 // Target is the bridge as its clients know it.
 type Target struct {
@@ -190,34 +193,42 @@ func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time
 	}
 	defer resp.Body.Close()
 	a.Status, a.Header = resp.StatusCode, resp.Header
-	a.Body, err = read(resp, r.Until)
-	if err != nil {
+	if err := a.receive(ctx, resp, r.Until); err != nil {
 		a.Err = NoResponse(ctx, err)
 	}
 	return false
 }
 
-// read reads a body to its end, or an event stream until it holds what is waited for.
-func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
-	body := io.LimitReader(resp.Body, MaxResponse)
-	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		var whole bytes.Buffer
-		if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
-			whole.Grow(int(resp.ContentLength) + bytes.MinRead)
-		}
-		_, err := whole.ReadFrom(body)
-		return whole.Bytes(), err
+// receive reads a body to its end, or an event stream until it holds what is waited for.
+func (a *Response) receive(ctx context.Context, resp *http.Response, until func([]byte) bool) error {
+	if until != nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		until = nil
 	}
-	var sofar []byte
-	chunk := make([]byte, 32<<10)
-	for {
-		n, err := body.Read(chunk)
-		sofar = append(sofar, chunk[:n]...)
-		switch {
-		case until(sofar) || err == io.EOF:
-			return sofar, nil
-		case err != nil:
-			return sofar, err
+	held, err := int64(uncounted), a.hold(ctx, headBytes(resp.Header))
+	var whole bytes.Buffer
+	if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
+		whole.Grow(int(resp.ContentLength) + bytes.MinRead)
+	}
+	body := io.LimitReader(resp.Body, MaxResponse+1)
+	for err == nil {
+		whole.Grow(max(bytes.MinRead, min(whole.Len(), 32<<10)))
+		free := whole.AvailableBuffer()
+		n, failed := body.Read(free[:cap(free)])
+		whole.Write(free[:n])
+		switch length := int64(whole.Len()); {
+		case length > MaxResponse:
+			whole.Truncate(MaxResponse)
+			err = fmt.Errorf("no response is read beyond %d MiB", MaxResponse>>20)
+		case length > held:
+			err = a.hold(ctx, max(held, length-held))
+			held += max(held, length-held)
+		}
+		switch a.Body = whole.Bytes(); {
+		case until != nil && until(a.Body), failed == io.EOF:
+			return err
+		case failed != nil:
+			return failed
 		}
 	}
+	return err
 }

@@ -12,6 +12,12 @@ import (
 // eventStream is the media type of server-sent events.
 const eventStream = "text/event-stream"
 
+// What is read of one stream: a server may send what it likes before the response.
+const (
+	maxMessages = 10_000
+	maxAsked    = 100 // requests of the server that get a response
+)
+
 // stream is what arrived whole of an event stream.
 type stream struct {
 	messages []map[string]any
@@ -37,7 +43,9 @@ func readStream(text []byte) stream {
 			if message := messageOf(data); message != nil {
 				s.messages = append(s.messages, message)
 			}
-			data = nil
+			if data = nil; len(s.messages) == maxMessages {
+				break
+			}
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
@@ -56,6 +64,16 @@ func readStream(text []byte) stream {
 		}
 	}
 	return s
+}
+
+// eventEnds is where the last event ends that arrived whole, at from or later.
+func eventEnds(text []byte, from int) int {
+	for _, blank := range [][]byte{[]byte("\n\n"), []byte("\r\r"), []byte("\n\r")} {
+		if at := bytes.LastIndex(text, blank); at+len(blank) > from && at >= 0 {
+			from = at + len(blank)
+		}
+	}
+	return from
 }
 
 func messageOf(data []byte) map[string]any {

@@ -148,22 +148,21 @@ func (s *Session[C]) Send(ctx context.Context, message map[string]any, h http.He
 // until ends the reading of a stream at the response to an id. On the way it responds to what the server asks: a server may
 // wait for the response to its ping.
 func (s *Session[C]) until(ctx context.Context, id any) func(sofar []byte) bool {
-	answered := 0
+	read, asked, messages := 0, 0, 0
 	return func(sofar []byte) bool {
 		if id == nil {
 			return false
 		}
-		messages := Events(sofar)
-		if s.Revision.Stateless() {
-			return responseAmong(messages, id) != nil
-		}
-		for _, m := range messages[min(answered, len(messages)):] {
-			if m["method"] != nil && m["id"] != nil {
+		ends := eventEnds(sofar, read)
+		came := Events(sofar[read:ends])
+		read, messages = ends, messages+len(came)
+		for _, m := range came {
+			if m["method"] != nil && m["id"] != nil && !s.Revision.Stateless() && asked < maxAsked {
 				s.answer(ctx, m)
+				asked++
 			}
 		}
-		answered = len(messages)
-		return responseAmong(messages, id) != nil
+		return responseAmong(came, id) != nil || messages >= maxMessages
 	}
 }
 

@@ -1,13 +1,13 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/onsi/gomega/types"
@@ -35,10 +35,12 @@ type Response struct {
 	Body   []byte
 	Err    error // why no (whole) response came
 
-	parsed any
-	failed error
-	read   bool
-	viewed bool // what it says is a view of what came by MCP
+	parsed  any
+	failed  error
+	read    bool
+	lenient any // what a lenient reading of a wrong body gave
+	reread  bool
+	viewed  bool // what it says is a view of what came by MCP
 }
 
 // Subject names the request in a message: `invoke no.such.tool as agent`.
@@ -85,59 +87,31 @@ func (a *Response) JSON() (any, error) {
 	return a.parsed, a.failed
 }
 
-// documents are the bodies that were read before: a bridge says the same again and again. What they hold is shared and
-// never changed.
-type documents struct {
-	mu   sync.Mutex
-	read map[string]document
-}
-
-type document struct {
-	value any
-	err   error
-}
-
-// parse reads the body, unless the target has said the same before.
-func (a *Response) parse() (any, error) {
-	if a.Target == nil {
-		return exact.Parse(a.Body)
-	}
-	return a.documents.parse(a.Body)
-}
-
-// maxRemembered bounds the bodies worth remembering, in bytes: huge ones come once.
-const maxRemembered = 256 << 10
-
-func (d *documents) parse(body []byte) (any, error) {
-	if len(body) > maxRemembered {
-		return exact.Parse(body)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	known, ok := d.read[string(body)]
-	if !ok {
-		if d.read == nil {
-			d.read = map[string]document{}
-		}
-		known.value, known.err = exact.Parse(body)
-		d.read[string(body)] = known
-	}
-	return known.value, known.err
-}
-
 // Object is the body as a JSON object; nil when it is none. It is read leniently where the strict reading fails, so
 // that a fault of form does not hide what the response says: list/answers-json and errors/envelope test the form.
 func (a *Response) Object() map[string]any {
 	v, err := a.JSON()
 	if err != nil {
-		dec := json.NewDecoder(strings.NewReader(strings.TrimPrefix(string(a.Body), "\ufeff")))
-		dec.UseNumber()
-		if dec.Decode(&v) != nil {
-			return nil
+		if !a.reread {
+			a.lenient, a.reread = a.readLeniently(err), true
 		}
+		v = a.lenient
 	}
 	object, _ := v.(map[string]any)
 	return object
+}
+
+// readLeniently is the first value of a body that is wrong; nil where there is none.
+func (a *Response) readLeniently(wrong error) (v any) {
+	if _, never := wrong.(unread); never {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(a.Body, []byte("\ufeff"))))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return v
 }
 
 // Member is a member of the body's object.

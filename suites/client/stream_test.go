@@ -14,6 +14,11 @@ func FuzzEvents(f *testing.F) {
 	f.Add("data:{\n\n", "data: x\n\n")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		Events([]byte(before + after))
+		whole := before + after
+		ends := eventEnds([]byte(whole), 0)
+		if parts := len(Events([]byte(whole[:ends]))) + len(Events([]byte(whole[ends:]))); parts != len(Events([]byte(whole))) && !strings.Contains(whole, "\xef\xbb\xbf") {
+			t.Errorf("%d messages of %q where it is read in two parts, at %d", parts, whole, ends)
+		}
 		stream := before + "\n\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"marker\":1}\n\n" + after
 		found := 0
 		for _, message := range Events([]byte(stream)) {
