@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,13 +15,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 )
 
 // LoadConfig reads a configuration file: YAML, a key for every setting by its name, NAME_file for a secret (relative to
 // the configuration's folder), and `types` with rules for custom field types. Whatever is wrong is an error with file
 // and line.
 func LoadConfig(path string) (Options, error) {
-	data, err := os.ReadFile(path)
+	data, err := readShort(path)
 	if err != nil {
 		return Options{}, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
@@ -34,6 +34,9 @@ func LoadConfig(path string) (Options, error) {
 // ParseConfig reads a configuration; name is what messages call it.
 func ParseConfig(name string, data []byte) (Options, error) {
 	var o Options
+	if line, err := yamlfile.Bounded(data); err != nil {
+		return o, fmt.Errorf("%s:%d: %w", name, line, err)
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); err != nil {

@@ -25,6 +25,8 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 		"no time":             {"discovery_ttl: soon", "b.yaml:1: discovery_ttl: \"soon\" must be a time"},
 		"negative time":       {"discovery_ttl: -5", "must be a time above 0"},
 		"unknown choice":      {"naming: dots", "must be one of [id underscore]"},
+		"deep":                {"types: {x: {schema: " + strings.Repeat("{a: ", 6000), "values are nested more than 200 deep"},
+		"many values":         {"include: [" + strings.Repeat("a,", 700_000) + "]", "b.yaml:1: the file has 700001 lines, commas and brackets, more than 600000"},
 		"twice":               {"page_size: 3\npage_size: 4", "b.yaml:2: page_size is set a second time, after line 1"},
 		"a list at the top":   {"- page_size", "b.yaml:1: a configuration is a mapping"},
 		"two documents":       {"page_size: 3\n---\npage_size: 4", "one YAML document"},

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// longestFile is the longest file of certificates that is read, in bytes.
+// longestFile is the longest file of settings, secrets or certificates that is read, in bytes.
 const longestFile = 1 << 20
 
 // readRegular reads a regular file while the bridge serves. Opening a FIFO waits for a writer, perhaps forever: it is opened
@@ -29,9 +29,23 @@ func readRegular(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
+	return readUpTo(file)
+}
+
+// readShort reads a file of settings or secrets, which a shell may give as a pipe.
+func readShort(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readUpTo(file)
+}
+
+func readUpTo(file *os.File) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(file, longestFile+1))
 	if err == nil && len(b) > longestFile {
-		err = fmt.Errorf("%s is longer than %d bytes", path, longestFile)
+		err = fmt.Errorf("%s is longer than %d bytes", file.Name(), longestFile)
 	}
 	return b, err
 }

@@ -3,7 +3,6 @@ package bridge
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -292,7 +291,7 @@ func (o *Options) Flags() *flag.FlagSet {
 
 // readSecret reads a file that holds one secret, or several on lines of their own.
 func (o *Options) readSecret(file string) (string, error) {
-	b, err := os.ReadFile(file)
+	b, err := readShort(file)
 	if err != nil {
 		return "", err
 	}

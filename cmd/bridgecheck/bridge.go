@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
@@ -142,6 +143,9 @@ func (f *bridgeFlags) options(cmd *cobra.Command) (bridge.Options, error) {
 	o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 	if err := o.Check(); err != nil {
 		return o, usageError(err)
+	}
+	if store, err := url.Parse(cmd.Flag("shared").Value.String()); err == nil && store.User != nil {
+		o.Logger.Warn("the credentials of the shared store stand in the command line, which other users of this machine can read: set BRIDGE_SHARED, or shared in the configuration, in place of --shared")
 	}
 	return o, nil
 }

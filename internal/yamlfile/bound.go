@@ -12,11 +12,22 @@ import (
 const (
 	maxDepth = 200
 	maxNodes = 1 << 20 // with each alias counted as what it stands for
+	maxMarks = 600_000 // lines, commas and brackets, between which values stand: each takes some 250 bytes
 )
 
-// Bounded refuses a document that nests its values deeper than maxDepth, and says on which line. It reads the bytes itself, before the library does,
-// and knows just enough YAML for that: indentation, brackets, quotes, comments and block scalars.
+// Bounded refuses a document of too many values, or one that nests them deeper than maxDepth, and says on which line. It reads
+// the bytes itself, before the library does, and knows just enough YAML for that: indentation, brackets, quotes, comments and
+// block scalars.
 func Bounded(data []byte) (line int, err error) {
+	marks := 0
+	for _, c := range data {
+		if c == '\n' || c == ',' || c == '[' || c == '{' {
+			marks++
+		}
+	}
+	if marks > maxMarks {
+		return 1, fmt.Errorf("the file has %d lines, commas and brackets, more than %d", marks, maxMarks)
+	}
 	var s nesting
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		if column := s.read(bytes.TrimRight(line, "\r")); column > 0 {

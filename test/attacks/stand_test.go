@@ -170,8 +170,16 @@ func (g *guarded) String() string {
 	return g.kept.String()
 }
 
-// start starts a bridge before a site, with flags beside.
+// start starts a bridge before a site, with flags beside, and has it serve.
 func start(t testing.TB, s *site, flags ...string) *process {
+	t.Helper()
+	p := launch(t, s, flags...)
+	p.mustServe("before the attack")
+	return p
+}
+
+// launch is start without a caller.
+func launch(t testing.TB, s *site, flags ...string) *process {
 	t.Helper()
 	p := &process{t: t, site: s, output: &guarded{}}
 	p.cmd = exec.Command(binary, append([]string{"bridge", "--drupal", s.URL, "--listen", "127.0.0.1:0"}, flags...)...)
@@ -181,7 +189,6 @@ func start(t testing.TB, s *site, flags ...string) *process {
 	}
 	_, p.address, _ = strings.Cut(program.Listening(t, p.cmd), "://")
 	t.Cleanup(p.stop)
-	p.mustServe("before the attack")
 	return p
 }
 

@@ -66,6 +66,9 @@ func TestStore(t *testing.T) {
 			if attack.operation == "" && (store.Count(redistest.Rate) < 20 || store.Count(redistest.Try) < 10) {
 				t.Errorf("the store counts %d calls and %d credentials: nothing was attacked", store.Count(redistest.Rate), store.Count(redistest.Try))
 			}
+			if !strings.Contains(p.output.String(), "set BRIDGE_SHARED") {
+				t.Error("no warning says that the command line shows the store's password")
+			}
 			if n := store.Count("connections"); n > 10 {
 				t.Errorf("%d connections are opened", n)
 			}

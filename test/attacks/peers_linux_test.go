@@ -1,0 +1,130 @@
+package attacks
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	peerLimit = 250 // MiB of a bridge before a hostile site or authorization server
+	peerWaits = 20 * time.Second
+)
+
+// A site sends what it likes to one caller, as its list or as its results: that caller gets an error in time, others are
+// served, and the bridge holds little.
+func TestSites(t *testing.T) {
+	limitMemory(t)
+	for _, attack := range answers {
+		t.Run(attack.name, func(t *testing.T) {
+			s := newSite(t)
+			var n atomic.Int64
+			others := s.Config.Handler
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				user, _, _ := r.BasicAuth()
+				if user == "mallory" || user == "trudy" && r.URL.Path != "/jsonrpc/methods" {
+					attack.send(w, n.Add(1))
+					return
+				}
+				others.ServeHTTP(w, r)
+			})
+			p := start(t, s, "--upstream-timeout", "3s")
+			p.besides(func() {
+				var wg sync.WaitGroup
+				for i := range 16 {
+					wg.Go(func() {
+						ctx, cancel := context.WithTimeout(context.Background(), peerWaits)
+						defer cancel()
+						user := []string{"mallory", "trudy"}[i%2]
+						status, body := p.call(ctx, user, "content.echo", `{"v":1}`)
+						if status < 400 || len(body) > 64<<10 {
+							t.Errorf("%s gets %d %.300s", user, status, body)
+						}
+					})
+				}
+				wg.Wait()
+			})
+			if n.Load() == 0 {
+				t.Error("the site was not asked: nothing was attacked")
+			}
+			if log := p.output.String(); len(log) > 64<<10 {
+				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
+			}
+			p.bounded(peerLimit)
+		})
+	}
+}
+
+// An authorization server sends what it likes in place of its metadata, its keys and its word on tokens: callers get a 401 or
+// 503 in time, probes are served, and a good token is accepted once the server is itself again.
+func TestIssuers(t *testing.T) {
+	limitMemory(t)
+	for _, attack := range answers {
+		for mode, flags := range map[string][]string{
+			"metadata":      nil,
+			"keys":          {"--oauth-jwks", "/jwks"},
+			"introspection": {"--oauth-introspection", "--oauth-client", "bridge"},
+		} {
+			t.Run(attack.name+"/"+mode, func(t *testing.T) {
+				if mode == "introspection" {
+					t.Setenv("BRIDGE_OAUTH_CLIENT_SECRET", secret)
+				}
+				a := newJWKSServer(t)
+				var n atomic.Int64
+				var sane atomic.Bool
+				keys := a.Config.Handler
+				a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if sane.Load() {
+						keys.ServeHTTP(w, r)
+						return
+					}
+					attack.send(w, n.Add(1))
+				})
+				given := append([]string{"--oauth-issuer", a.URL, "--oauth-resource", jwksResource, "--upstream-timeout", "3s"}, flags...)
+				if mode == "keys" {
+					given[len(given)-1] = a.URL + "/jwks"
+				}
+				p := launch(t, newSite(t), given...)
+				bearer := http.Header{"Authorization": {"Bearer " + a.token(t, "one", "", a.URL)}}
+				ask := func() (int, string) {
+					ctx, cancel := context.WithTimeout(context.Background(), peerWaits)
+					defer cancel()
+					return p.send(ctx, "127.0.0.1", "", "GET", "/mcp/tools/list", "", bearer)
+				}
+				var wg sync.WaitGroup
+				for range 8 {
+					wg.Go(func() {
+						if status, body := ask(); status != 401 && status != 503 || len(body) > 64<<10 {
+							t.Errorf("a caller gets %d %.300s", status, body)
+						}
+					})
+				}
+				for range 5 {
+					if status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/healthz", "", nil); status != 200 {
+						t.Errorf("/healthz: %d %s", status, body)
+					}
+				}
+				wg.Wait()
+				if n.Load() == 0 {
+					t.Error("the authorization server was not asked: nothing was attacked")
+				}
+				if sane.Store(true); mode == "keys" {
+					status := 0
+					for end := time.Now().Add(peerWaits); status != 200 && time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+						status, _ = ask()
+					}
+					if status != 200 {
+						t.Errorf("a good token gets %d once the authorization server is itself again", status)
+					}
+				}
+				if log := p.output.String(); len(log) > 64<<10 {
+					t.Errorf("%d bytes are logged: %.1000s", len(log), log)
+				}
+				p.bounded(peerLimit)
+			})
+		}
+	}
+}
