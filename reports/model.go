@@ -111,6 +111,8 @@ type Environment struct {
 	Arch string `json:"arch"`
 	Go   string `json:"go"`
 	CI   string `json:"ci,omitempty"` // the CI system's name; empty: none that we recognise
+
+	Lacks []string `json:"lacks,omitempty"` // what the machine was short of, and what the run did about it
 }
 
 // BaselineProblem is a baseline entry that is expired or matches nothing that fails.

@@ -17,6 +17,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
+const logName = "bridge.log"
+
 const (
 	maxLog    = 8 << 20  // bytes of bridge.log
 	tailBytes = 64 << 10 // bytes at its end that a failure to start looks at
@@ -35,11 +37,13 @@ type bridgeLog struct {
 	size    int64 // of the file, in bytes
 	note    int64 // bytes of the line at its beginning that says what was dropped
 	dropped int64 // bytes
+	lost    int64 // bytes that could not be written
+	broken  error // why; nil: all were
 }
 
 // createLog makes an empty log in place of that of an earlier run.
 func createLog(dir string, secrets *redact.Redactor) (*bridgeLog, error) {
-	path := filepath.Join(dir, "bridge.log")
+	path := filepath.Join(dir, logName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, unwritable(dir, err)
 	}
@@ -55,33 +59,71 @@ func (p *plan) openLog(o engine.Options) (*bridgeLog, error) {
 	if p.log != nil {
 		return p.log, nil
 	}
-	log, err := createLog(cmp.Or(p.logDir, p.reportDir), o.Redactor())
+	if p.aside != nil {
+		log := asideLog(p.reportDir, o.Redactor())
+		p.aside(log)
+		p.log = log
+		return log, nil
+	}
+	log, err := createLog(p.reportDir, o.Redactor())
 	if err != nil {
 		return nil, err
 	}
-	log.path = filepath.Join(p.reportDir, filepath.Base(log.path))
 	p.log = log
 	return log, nil
 }
 
+// asideLog is the log of a worker until it is a part of that in dir: a temporary file without a name, so that a run that is killed
+// leaves none. Where none can be made it is incomplete.
+func asideLog(dir string, secrets *redact.Redactor) *bridgeLog {
+	l := &bridgeLog{path: filepath.Join(dir, logName), secrets: secrets, limit: maxLog}
+	if l.file, l.broken = os.CreateTemp("", "bridgecheck-log-*"); l.broken == nil {
+		_ = os.Remove(l.file.Name()) // not while it is open, on Windows
+	}
+	return l
+}
+
+// copyTo writes what the log holds to another, and hands on what it lacks.
+func (l *bridgeLog) copyTo(all *bridgeLog) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.Copy(all, io.NewSectionReader(l.file, 0, l.size))
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.lost += l.lost
+	all.broken = cmp.Or(all.broken, l.broken, err)
+}
+
 // closeLog closes that log, if there is one.
 func (p *plan) closeLog() {
-	if p.log != nil {
-		p.log.Close()
+	if p.log == nil {
+		return
 	}
+	if lacks := p.log.incomplete(); lacks != "" {
+		fmt.Fprintf(p.warnings, "bridgecheck: %s\n", terminal.Escape(lacks))
+	}
+	p.log.Close()
 }
 
 // writer is for the output of one process. Close writes what is left of its last line.
 func (l *bridgeLog) writer() io.WriteCloser { return l.secrets.Writer(l) }
 
-// Write appends p, after the older half is dropped where it would not fit.
+// Write appends p, after the older half is dropped where it would not fit. It takes all of it whatever becomes of the file: a
+// bridge whose output nobody reads ends.
 func (l *bridgeLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	written := len(p)
+	if err := l.append(p); err != nil {
+		l.lost += int64(len(p))
+		l.broken = cmp.Or(l.broken, err)
+	}
+	return len(p), nil
+}
+
+func (l *bridgeLog) append(p []byte) error {
 	if l.size+int64(len(p)) > l.limit {
 		if err := l.dropOlder(); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if room := l.limit - l.size; int64(len(p)) > room { // one write larger than half of the log
@@ -89,10 +131,17 @@ func (l *bridgeLog) Write(p []byte) (int, error) {
 	}
 	n, err := l.file.WriteAt(p, l.size)
 	l.size += int64(n)
-	if err != nil {
-		return 0, fmt.Errorf("write the log of the bridge: %w", err)
+	return err
+}
+
+// incomplete says what the file lacks; "": nothing.
+func (l *bridgeLog) incomplete() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == nil {
+		return ""
 	}
-	return written, nil
+	return fmt.Sprintf("%s lacks %d bytes that the bridge wrote: %s", l.path, l.lost, reason(l.broken))
 }
 
 // dropOlder keeps the newer half, from the beginning of a line, below a line that says how much is missing.

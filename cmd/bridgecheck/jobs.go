@@ -8,16 +8,17 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
@@ -43,14 +44,16 @@ const (
 // more than its bundle is then tested again, one bundle after the other. It returns none where one worker has to test all.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, error) {
 	staff := p.staff(f.Jobs, bundles)
+	if most, why := machine.Workers(staff.Most); why != "" && f.Jobs == 0 {
+		staff.First, staff.Most = min(staff.First, most), most
+		p.lacks = append(p.lacks, fmt.Sprintf("%s; so %s", why, map[bool]string{true: "one worker tests all", false: fmt.Sprintf("%d workers test", most)}[most == 1]))
+		cmd.PrintErrf("bridgecheck: %s\n", p.lacks[len(p.lacks)-1])
+	}
 	if staff.Most == 1 {
 		return nil, nil
 	}
-	dir, err := os.MkdirTemp("", "bridgecheck-workers-")
-	if err != nil {
-		return nil, fmt.Errorf("make the folder of the workers: %w", err)
-	}
-	defer os.RemoveAll(dir)
+	logs := &workerLogs{of: map[int]*bridgeLog{}}
+	defer logs.close()
 	began := time.Now()
 	shown := f.progress(cmd, p, bundles)
 	sharers := 0
@@ -58,7 +61,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		sharers = staff.Most
 	}
 	parts, again, err := workers.Run(cmd.Context(), staff, func(ctx context.Context, number int, w *workers.Worker) error {
-		return p.work(ctx, w, filepath.Join(dir, fmt.Sprint(number)), began, sharers)
+		return p.work(ctx, w, logs.add(number), began, sharers)
 	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
 		Started: func(clause string) {
 			_ = cleared() // an error is returned by test
@@ -75,7 +78,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	shown.clear()
 	shown.stop()
 	if p.exec != "" {
-		if err := p.joinLogs(dir, staff.Most); err != nil {
+		if err := p.joinLogs(logs); err != nil {
 			return nil, err
 		}
 	}
@@ -113,14 +116,10 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	return parts, nil
 }
 
-// work is a worker of the plan: it tests what it is given of it, with a log of its own in dir. The run gives the warnings.
-func (p *plan) work(ctx context.Context, w *workers.Worker, dir string, began time.Time, sharers int) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
+// work is a worker of the plan: it tests what it is given of it, with a log of its own. The run gives the warnings.
+func (p *plan) work(ctx context.Context, w *workers.Worker, aside func(*bridgeLog), began time.Time, sharers int) error {
 	own := *p
-	own.logDir, own.log, own.warnings = dir, nil, io.Discard
-	defer own.closeLog()
+	own.aside, own.log, own.warnings = aside, nil, io.Discard
 	for {
 		i, ok := w.Next()
 		if !ok {
@@ -316,26 +315,42 @@ func (p *plan) spend(d time.Duration) {
 	}
 }
 
-// joinLogs writes the bridge.log of each worker into that of the run.
-func (p *plan) joinLogs(dir string, n int) error {
+// workerLogs are the logs of the workers that have one, by number. A worker that is late may still write to its own.
+type workerLogs struct {
+	mu sync.Mutex
+	of map[int]*bridgeLog
+}
+
+// add returns what takes the log of a worker.
+func (l *workerLogs) add(number int) func(*bridgeLog) {
+	return func(log *bridgeLog) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.of[number] = log
+	}
+}
+
+func (l *workerLogs) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, log := range l.of {
+		if log.Close(); log.file != nil {
+			_ = os.Remove(log.file.Name()) // where it could not be removed while it was open
+		}
+	}
+}
+
+// joinLogs writes the log of each worker into that of the run.
+func (p *plan) joinLogs(logs *workerLogs) error {
 	all, err := p.openLog(p.legs[0].options)
 	if err != nil {
 		return err
 	}
-	for i := range n {
-		log, err := os.Open(filepath.Join(dir, fmt.Sprint(i+1), "bridge.log"))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(all, "%s%d]\n", workerMark, i+1)
-		_, err = io.Copy(all, log)
-		log.Close()
-		if err != nil {
-			return unwritable(p.reportDir, err)
-		}
+	logs.mu.Lock()
+	defer logs.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(logs.of)) {
+		fmt.Fprintf(all, "%s%d]\n", workerMark, number)
+		logs.of[number].copyTo(all)
 	}
 	return nil
 }

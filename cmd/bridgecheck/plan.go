@@ -43,6 +43,7 @@ type plan struct {
 	rerunOf    string // the report whose failed clauses alone are tested; "": all are
 	shard      shard
 	warnings   io.Writer
+	lacks      []string // what the machine is short of, and what the run does about it
 	failFast   bool
 	keepUp     bool             // the stages stay up after the run
 	kept       []*keptStage     // those that are up
@@ -59,7 +60,7 @@ type started struct {
 	env          []string // names of variables that the bridge receives
 	readyTimeout time.Duration
 	group        *processtree.Group // the bridges of --exec, of all workers; nil: none are started
-	logDir       string             // where log is written; "": in reportDir, where it stands in the end
+	aside        func(*bridgeLog)   // takes the log of a worker, a file without a name; nil: log is in reportDir
 	log          *bridgeLog         // of the bridges of --exec; nil: none was started
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
@@ -97,7 +97,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	collectLess(512)
+	machine.CollectLess(512 << 20)
 	switch {
 	case f.Cleanup:
 		return f.cleanUp(cmd)
@@ -124,6 +124,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return listChecks(cmd.OutOrStdout(), p.checks(), f.JSON)
 	}
 	if err := prepare(p.reportDir, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := p.lookAtMachine(); err != nil {
 		return err
 	}
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
@@ -160,13 +163,17 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// collectLess takes up to so many MiB, which are cheaper than collecting them, or as much as the process may take, unless the
-// environment says otherwise.
-func collectLess(most int64) {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(min(most<<20, debug.SetMemoryLimit(-1)))
+// lookAtMachine says what the machine is short of before the run meets it. The error says that nothing can be tested for it.
+func (p *plan) lookAtMachine() error {
+	var noLoopback string
+	p.lacks, noLoopback = machine.Lacks()
+	if noLoopback != "" && (p.exec != "" || p.mockListen != "") {
+		return fmt.Errorf("nothing can be tested: %s", noLoopback)
 	}
+	for _, lack := range p.lacks {
+		fmt.Fprintf(p.warnings, "bridgecheck: %s\n", terminal.Escape(lack))
+	}
+	return nil
 }
 
 // test runs every pass of the plan, in workers where that helps, and makes one report of them.
@@ -202,6 +209,9 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	}
 	whole.Started, whole.DurationMS = began.UTC(), time.Since(began).Milliseconds()
 	whole.Cost = costSince(own, bridges, whole)
+	if whole.Environment != nil {
+		whole.Environment.Lacks = p.lacks
+	}
 	if p.rerunOf != "" {
 		whole.Settings["rerun_failed"] = p.rerunOf
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/reach"
@@ -65,8 +66,8 @@ say · 1 not so · 4 no verdict.`,
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
-	collectLess(2048)         // ten runs at a time
-	log.SetOutput(io.Discard) // net/http writes there what the site does wrong, which it does here on purpose
+	machine.CollectLess(2 << 30) // ten runs at a time
+	log.SetOutput(io.Discard)    // net/http writes there what the site does wrong, which it does here on purpose
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")

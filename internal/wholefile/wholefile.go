@@ -2,21 +2,22 @@
 package wholefile
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Write writes data beside path and moves it there, with the mode alone. A file or a link at path is replaced, with its
-// permissions. Where it fails, path is as it was.
+// Write writes data beside path and moves it there, with the mode alone, less the umask. A file or a link at path is replaced,
+// with its permissions. Where it fails, path is as it was.
 func Write(path string, data []byte, mode fs.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".bridgecheck-*") // which nobody else can read
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".bridgecheck-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(data)
-	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {

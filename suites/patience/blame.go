@@ -1,16 +1,18 @@
 package patience
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
@@ -75,11 +77,19 @@ func (s *Scope) SiteFailure(since int64, limit time.Duration) string {
 	return ""
 }
 
+// ExemptFault exempts the check where an error of a connection that it made is the machine's fault.
+func (s *Scope) ExemptFault(err error) {
+	if why := machine.Fault(err); why != "" {
+		s.Exempt(why)
+	}
+}
+
 // exemptIfSiteFailed exempts the check where the site failed by itself while the request was under way, or the machine was
-// overloaded.
+// overloaded or short of something.
 func (s *sending) exemptIfSiteFailed() {
 	a := s.response
-	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) && !isToolError(a) {
+	s.ExemptFault(a.Err)
+	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) && !isMCPError(a) {
 		return
 	}
 	limit := s.run.SiteLimit
@@ -89,8 +99,15 @@ func (s *sending) exemptIfSiteFailed() {
 	if why := s.SiteFailure(s.since, limit); why != "" {
 		s.exemptBySite(why)
 	}
-	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout {
+	passedOn := s.passedOn()
+	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout || passedOn {
 		s.ExemptIfLate()
+		if passedOn {
+			s.run.timeouts.notePassedOn()
+			if share := s.run.lateness.share(); share < fullShare {
+				s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
+			}
+		}
 		why, _ := s.Exemption()
 		s.run.timeouts.noteExcuse(s.kind, why)
 	}
@@ -99,9 +116,24 @@ func (s *sending) exemptIfSiteFailed() {
 	}
 }
 
-// isToolError reports whether a response is the result of an MCP tool that failed, as it does where the site was too late.
-func isToolError(a *client.Response) bool {
-	return a.Status == http.StatusOK && bytes.Contains(a.Body, []byte(`"isError":true`))
+// passedOn reports whether the bridge says, in whatever form, that the mock was late: it failed once it had waited for as long
+// as it may, and the mock, which is never late by itself, was not. Either the bridge is wrong, or the machine came between.
+func (s *sending) passedOn() bool {
+	limit, a := s.run.SiteLimit, s.response
+	if !s.run.Known || limit == 0 || a.Err != nil || a.Took < limit*9/10 {
+		return false
+	}
+	return !slices.ContainsFunc(s.run.Observed.Entries(s.since), func(e journal.Entry) bool {
+		return e.Fault != "" || e.Status >= http.StatusBadRequest
+	})
+}
+
+var mcpError = regexp.MustCompile(`"isError"\s*:\s*true|"error"\s*:\s*\{`)
+
+// isMCPError reports whether a response of MCP holds an error or the result of a tool that failed, as it does where the site was
+// too late.
+func isMCPError(a *client.Response) bool {
+	return a.Status == http.StatusOK && a.Path == client.MCPPath && mcpError.Match(a.Body)
 }
 
 // unknownTimeout is how long a site may take where nobody knows how long the bridge waits for it.
@@ -180,10 +212,13 @@ func (l *lateness) turnsSince(start time.Time) []lateTurn {
 	return slices.Clone(l.turns[i:])
 }
 
-// ExemptIfLate exempts the check, which found something to be late, where the machine was overloaded while it ran: this process
-// got its turn late, or gets so little of a processor that a bridge in its place takes several times as long. A system may wake
-// a process in time that then hardly computes.
+// ExemptIfLate exempts the check, which found something to be late or refused under load, where the machine was overloaded while
+// it ran, or gives a process too few files for that: this process got its turn late, or gets so little of a processor that a
+// bridge in its place takes several times as long. A system may wake a process in time that then hardly computes.
 func (s *Scope) ExemptIfLate() {
+	if why := machine.FewFiles(); why != "" {
+		s.Exempt(why)
+	}
 	if by := s.run.lateness.since(s.began); by > 0 {
 		s.exemptOverload(fmt.Sprintf("this process got its turn %s late", Rounded(by)))
 		return

@@ -36,6 +36,7 @@ type timeouts struct {
 	slowest   time.Duration               // of the responses
 	slow      map[string]*Slowness        // by kind
 	slowKinds map[string]string           // why no more of a kind are sent
+	passedOn  bool                        // the bridge said that the mock was late, which it was not
 }
 
 // Slowness is what slow responses to a kind of request have cost a run.
@@ -68,8 +69,16 @@ func (p *timeouts) carried() string {
 		return "the bridge did not respond in time"
 	case len(p.slowKinds) > 0:
 		return "the bridge is slow"
+	case p.passedOn:
+		return "the bridge says that the mock was late, which responded in time"
 	}
 	return ""
+}
+
+func (p *timeouts) notePassedOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passedOn = true
 }
 
 // GiveUp sends no more requests of a kind: a check that needs one is not testable, and says why.

@@ -51,6 +51,7 @@ func dial(ctx context.Context, c check.Client) *connection {
 		conn, err = dialer.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
+		c.T.ExemptFault(err)
 		check.BlockedBy(check.Mismatch("a further connection to "+address, "one that opens", client.NoResponse(ctx, err).Error()))
 	}
 	return &connection{client: c, conn: conn, from: bufio.NewReader(conn)}

@@ -1,0 +1,137 @@
+// Package machine is the one place that decides whether an error of the operating system is the machine's fault, and that
+// looks at what the machine is short of. It tests nothing and changes nothing.
+//
+// Its invariant: what it returns begins with "the machine", names what is short and says what helps, so that a report that
+// repeats it blames no bridge.
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"runtime/debug"
+	"syscall"
+)
+
+// faults are the errors of the operating system that are the machine's, whoever met them on our side.
+var faults = []struct {
+	errors []error
+	why    func() string
+}{
+	{[]error{syscall.EMFILE}, func() string { return shortOfFiles(OpenFiles()) }},
+	{[]error{syscall.ENFILE}, func() string { return "the machine has no more open files for any process: end others" }},
+	{[]error{syscall.EADDRNOTAVAIL}, func() string {
+		return "the machine has no free port or no such address: let more ports be used (sysctl net.ipv4.ip_local_port_range), and see that the loopback interface is up (ip link set lo up)"
+	}},
+	{[]error{syscall.ENETUNREACH, syscall.ENETDOWN}, func() string { return noNetwork }},
+	{[]error{syscall.ENOBUFS, syscall.ENOMEM}, func() string { return "the machine is out of memory: give it more, or test with --jobs 1" }},
+	{[]error{syscall.ENOSPC, syscall.EDQUOT}, func() string { return "the machine's disk is full: free some of it, or name another directory by --report-dir or TMPDIR" }},
+	{[]error{syscall.EAGAIN}, func() string { return "the machine starts no more processes: raise the limit (ulimit -u)" }},
+}
+
+const noNetwork = "the machine has no network to that address: where it is 127.0.0.1, the loopback interface is down (ip link set lo up)"
+
+// Fault says what of the machine is to blame for an error; "": nothing, or it is no error of the operating system.
+func Fault(err error) string {
+	for _, f := range faults {
+		for _, errno := range f.errors {
+			if errors.Is(err, errno) {
+				return f.why()
+			}
+		}
+	}
+	return ""
+}
+
+// What a run needs, as TestNeed in test/environments measures it.
+const (
+	filesOfBurst  = 512       // open files of a process that sends the largest burst of a run, and serves it
+	filesOfWorker = 64        // of a further worker
+	memoryOfRun   = 128 << 20 // of a run with one worker, and a small bridge
+	memoryWorker  = 48 << 20  // of a further worker, with its bridge
+)
+
+// Needs is what a run needs with so many workers, as documentation and messages say it.
+func Needs(workers int) (files, memory uint64) {
+	return filesOfBurst + uint64(workers-1)*filesOfWorker, memoryOfRun + uint64(workers-1)*memoryWorker
+}
+
+// FewFiles says that a process may open fewer files than the largest burst of a run needs; "": it may open enough.
+func FewFiles() string {
+	if n := OpenFiles(); n < filesOfBurst {
+		return shortOfFiles(n)
+	}
+	return ""
+}
+
+func shortOfFiles(limit uint64) string {
+	return fmt.Sprintf("the machine lets a process open only %d files: raise the limit (ulimit -n %d)", limit, 2*filesOfBurst)
+}
+
+// Workers is how many of the wanted workers the machine has files and memory for, at least one, and why it has no more; "":
+// it has.
+func Workers(wanted int) (n int, why string) {
+	n = wanted
+	fewer := func(most uint64, reason string) {
+		if most := max(1, int(min(most, math.MaxInt32))); most < n {
+			n, why = most, reason
+		}
+	}
+	if limit := OpenFiles(); limit < filesOfBurst+uint64(wanted-1)*filesOfWorker {
+		fewer(limit/filesOfWorker/2, shortOfFiles(limit))
+	}
+	if limit := Memory(); limit < memoryOfRun+uint64(wanted-1)*memoryWorker {
+		more := uint64(0)
+		if limit > memoryOfRun {
+			more = (limit - memoryOfRun) / memoryWorker
+		}
+		fewer(1+more, fmt.Sprintf("the machine gives this process %d MiB of memory", limit>>20))
+	}
+	return n, why
+}
+
+// CollectLess takes up to so many bytes, which are cheaper than collecting them, and less where the machine has less, unless
+// the environment says otherwise.
+func CollectLess(most uint64) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetMemoryLimit(min(int64(min(most, Memory()/3)), debug.SetMemoryLimit(-1))) // a bridge beside it needs some, and so does a burst
+	debug.SetGCPercent(400)
+}
+
+// Lacks lists what the machine is short of for a run. Where it has no way from a process to another, noLoopback says so, too.
+func Lacks() (all []string, noLoopback string) {
+	if why := FewFiles(); why != "" {
+		all = append(all, why)
+	}
+	if limit := addressSpace(); limit < needOfSpace {
+		all = append(all, fmt.Sprintf("the machine gives a process %d MiB of addresses: raise the limit (ulimit -v unlimited)", limit>>20))
+	}
+	if err := connect(); err != nil {
+		if noLoopback = Fault(err); noLoopback == "" {
+			noLoopback = "the machine makes no connection to 127.0.0.1: " + err.Error()
+		}
+		all = append(all, noLoopback)
+	}
+	return all, noLoopback
+}
+
+// connect makes a connection as a run makes many.
+func connect() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// needOfSpace is the address space that the Go runtime and its threads take, of which most is never used.
+const needOfSpace = 1 << 30

@@ -1,0 +1,34 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What the machine is to blame for begins with its name, whatever wraps the error; what a bridge does is never its fault.
+func TestFault(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENETUNREACH, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC} {
+		err := fmt.Errorf("cannot connect: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", errno)})
+		if why := Fault(err); !strings.HasPrefix(why, "the machine") || !strings.ContainsAny(why, ":") {
+			t.Errorf("%v: %q", errno, why)
+		}
+	}
+	for _, err := range []error{nil, errors.New("x"), syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, os.ErrDeadlineExceeded} {
+		if why := Fault(err); why != "" {
+			t.Errorf("%v is blamed on the machine: %s", err, why)
+		}
+	}
+}
+
+func TestWorkersAreAtLeastOneAndAtMostThoseWanted(t *testing.T) {
+	for _, wanted := range []int{1, 4, 12} {
+		if n, why := Workers(wanted); n < 1 || n > wanted || n < wanted && why == "" {
+			t.Errorf("%d of %d workers: %q", n, wanted, why)
+		}
+	}
+}

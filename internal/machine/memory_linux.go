@@ -1,0 +1,41 @@
+package machine
+
+import (
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Memory is how much memory the control groups of this process give it, in bytes; the most there is where they give no limit.
+func Memory() uint64 {
+	least := uint64(math.MaxUint64)
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return least
+	}
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		root, file := "/sys/fs/cgroup", "memory.max"
+		switch {
+		case fields[1] == "memory": // the first version
+			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case fields[1] != "":
+			continue
+		}
+		for dir := fields[2]; ; dir = path.Dir(dir) { // a limit of a group above counts, too; in a container the path may not be there
+			text, err := os.ReadFile(path.Join(root, dir, file))
+			if n, err2 := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && err2 == nil {
+				least = min(least, n)
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	return least
+}

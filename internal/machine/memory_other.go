@@ -1,0 +1,8 @@
+//go:build !linux
+
+package machine
+
+import "math"
+
+// Memory is how much memory this process is given, in bytes; only Linux has control groups.
+func Memory() uint64 { return math.MaxUint64 }
