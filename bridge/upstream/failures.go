@@ -26,7 +26,7 @@ type Failure struct {
 // one stays here. All others are a badResponse.
 var refusals = map[int]Failure{
 	http.StatusUnauthorized:       {"HTTP 401; its challenge goes on to the caller", fault.AuthRequired, "The site asks for credentials, or does not take these."},
-	http.StatusForbidden:          {"HTTP 403", fault.AccessDenied, "The site denies this caller access."},
+	http.StatusForbidden:          {"HTTP 403", fault.AccessDenied, "The site denies this caller access: no permission, or a wrong user name or password."},
 	http.StatusTooManyRequests:    {"HTTP 429; with its Retry-After, or 1 s", fault.RateLimited, "The site limits how often it may be called."},
 	http.StatusServiceUnavailable: {"HTTP 503; with its Retry-After", fault.UpstreamUnavailable, "The site is not available at present."},
 }

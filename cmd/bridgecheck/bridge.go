@@ -230,7 +230,7 @@ func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 	who := cmp.Or(user, "an anonymous caller")
 	switch {
 	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):
-		return usagef("the site %s does not show %s its methods: %s; set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC", site, who, err)
+		return usagef("the site %s does not show %s its methods (%s); set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC: Drupal refuses a wrong password as it does an account without the permission", site, who, err)
 	case err != nil:
 		return &engine.UnreachableError{URL: site, Reason: err}
 	}

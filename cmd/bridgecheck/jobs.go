@@ -24,6 +24,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 const (
@@ -105,6 +106,10 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	}
 	if p.log != nil {
 		fmt.Fprintln(p.log, "[bridgecheck: the bridges of what is tested again]")
+	}
+	spent := &patience.Timeouts{} // what does not respond is waited for once, and not in each bundle
+	for i := range p.legs {
+		p.legs[i].options.Pass.Spent = spent
 	}
 	alone, err := f.inTurn(cmd, p, again.Bundles, cleared)
 	if err != nil {

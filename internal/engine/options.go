@@ -29,6 +29,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
@@ -106,6 +107,7 @@ type Pass struct {
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
 	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
 	Wrong       *atomic.Int32                        // counts the wrong credentials of several passes; nil: this pass counts its own
+	Spent       *patience.Timeouts                   // what time-outs have cost passes before this one; nil: nothing
 }
 
 // Redactor knows all secrets that the run is given.

@@ -21,7 +21,13 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+			err = &fs.PathError{Op: failed.Op, Path: path, Err: failed.Err} // nobody knows the other name
+		}
+		if removed := os.Remove(file.Name()); removed != nil {
+			err = errors.Join(err, removed)
+		}
+		return err
 	}
 	return nil
 }

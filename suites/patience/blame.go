@@ -103,13 +103,13 @@ func (s *sending) exemptIfSiteFailed() {
 	if errors.Is(a.Err, client.ErrTimeout) || a.Status == http.StatusGatewayTimeout || passedOn {
 		s.ExemptIfLate()
 		if passedOn {
-			s.run.timeouts.notePassedOn()
+			s.run.spent().notePassedOn()
 			if share := s.run.lateness.share(); share < fullShare {
 				s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
 			}
 		}
 		why, _ := s.Exemption()
-		s.run.timeouts.noteExcuse(s.kind, why)
+		s.run.spent().noteExcuse(s.kind, why)
 	}
 	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
 		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))

@@ -49,6 +49,7 @@ type Settings struct {
 	Known     bool             // the site's data are known: most often it is the mock
 	Allowed   []string         // the tools that a run without a known site may run
 	Secrets   *redact.Redactor // of messages
+	Spent     *Timeouts        // of runs before this one; nil: there are none
 }
 
 // Run is what the requests of a run share: how they are sent, and what the run has learned from the responses.
@@ -59,7 +60,7 @@ type Run struct {
 	Responded bool            // the bridge has responded as one
 	Strangers bool            // the bridge has responded to wrong credentials, not with a failure of its site
 
-	timeouts           timeouts
+	timeouts           Timeouts     // unless Settings.Spent has them
 	siteRecovered      atomic.Bool  // the site has failed and come back
 	futileRetries      atomic.Int32 // requests that were sent again for a site that then failed still
 	futileWaits        atomic.Int32 // requests that the bridge refused for their number however long they waited
@@ -67,10 +68,18 @@ type Run struct {
 	lateness           lateness
 }
 
+// spent is what requests without a response have cost.
+func (r *Run) spent() *Timeouts {
+	if r.Spent != nil {
+		return r.Spent
+	}
+	return &r.timeouts
+}
+
 // Carried says why what a check found may depend on the checks that were tested before it; "": it does not, as far as the
 // harness knows.
 func (r *Run) Carried() string {
-	if why := r.timeouts.carried(); why != "" {
+	if why := r.spent().carried(); why != "" {
 		return why
 	}
 	if r.siteRecovered.Load() || r.futileRetries.Load() > 0 {

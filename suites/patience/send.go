@@ -50,9 +50,9 @@ func (c Client) Send(ctx context.Context, r client.Request) (*client.Response, e
 // givenUp reports whether the run sends no more requests of the kind: the response then says why. It is the last one of the
 // kind that timed out, or none.
 func (s *sending) givenUp() bool {
-	if last := s.run.timeouts.exhausted(s.kind); last != nil {
+	if last := s.run.spent().exhausted(s.kind); last != nil {
 		a := *last
-		if why := s.run.timeouts.excuse(s.kind); why != "" {
+		if why := s.run.spent().excuse(s.kind); why != "" {
 			s.Exempt(why)
 		}
 		a.Err = fmt.Errorf("%w, as %d in a row before it: no more of this kind are sent", client.ErrTimeout, maxInARow)
@@ -63,7 +63,7 @@ func (s *sending) givenUp() bool {
 		}
 		return true
 	}
-	if why := s.run.timeouts.tooSlow(s.kind); why != "" {
+	if why := s.run.spent().tooSlow(s.kind); why != "" {
 		s.unsent.Add(1)
 		s.Exempt(why)
 		s.response.Err = errors.New("not sent: " + why)
@@ -76,7 +76,7 @@ func (s *sending) givenUp() bool {
 func (s *sending) pace() {
 	s.limit = s.run.Timeout
 	if !s.faulty { // else the bridge may wait for the site
-		s.limit = s.run.timeouts.limit(s.kind, s.limit)
+		s.limit = s.run.spent().limit(s.kind, s.limit)
 	}
 	s.run.WaitForRate()
 	s.since = s.run.Observed.Last()
@@ -107,7 +107,7 @@ func (s *sending) learn() {
 	if a.Took >= slow {
 		atSite = s.run.Observed.Worked(s.since)
 	}
-	s.run.timeouts.note(s.kind, a, slow, atSite)
+	s.run.spent().note(s.kind, a, slow, atSite)
 }
 
 // ended says why the response shows nothing of the bridge: the run has ended meanwhile, or the bridge is gone, which ends it.

@@ -22,10 +22,10 @@ const (
 	shortest   = 500 * time.Millisecond // the shortest time
 )
 
-// timeouts bounds what requests without a response cost a run: at most maxInARow time-outs in a row for each kind of
+// Timeouts bounds what requests without a response cost a run: at most maxInARow time-outs in a row for each kind of
 // request, and of all kinds together mostWasted and short ones. A bridge that is slow, and responds, has more time: four
-// times as long as its slowest response.
-type timeouts struct {
+// times as long as its slowest response. Runs before the same bridge may share it, one after the other: then the bounds are those of all.
+type Timeouts struct {
 	mu        sync.Mutex
 	inARow    map[string]int              // time-outs in a row, by kind
 	last      map[string]*client.Response // that timed out, by kind
@@ -49,9 +49,9 @@ type Slowness struct {
 
 // Slowness is what the slow responses of the kind that is waited for longest have cost the run so far, and what all have.
 func (r *Run) Slowness() (worst Slowness, all time.Duration) {
-	r.timeouts.mu.Lock()
-	defer r.timeouts.mu.Unlock()
-	for _, s := range r.timeouts.slow {
+	r.spent().mu.Lock()
+	defer r.spent().mu.Unlock()
+	for _, s := range r.spent().slow {
 		all += s.Waited
 		if s.Waited > worst.Waited {
 			worst = *s
@@ -61,7 +61,7 @@ func (r *Run) Slowness() (worst Slowness, all time.Duration) {
 }
 
 // carried says why what a check found may depend on those before it; "": it does not.
-func (p *timeouts) carried() string {
+func (p *Timeouts) carried() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -75,7 +75,7 @@ func (p *timeouts) carried() string {
 	return ""
 }
 
-func (p *timeouts) notePassedOn() {
+func (p *Timeouts) notePassedOn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passedOn = true
@@ -83,24 +83,24 @@ func (p *timeouts) notePassedOn() {
 
 // GiveUp sends no more requests of a kind: a check that needs one is not testable, and says why.
 func (r *Run) GiveUp(kind, why string) {
-	r.timeouts.mu.Lock()
-	defer r.timeouts.mu.Unlock()
-	if r.timeouts.slowKinds == nil {
-		r.timeouts.slowKinds = map[string]string{}
+	r.spent().mu.Lock()
+	defer r.spent().mu.Unlock()
+	if r.spent().slowKinds == nil {
+		r.spent().slowKinds = map[string]string{}
 	}
-	r.timeouts.slowKinds[kind] = why
-	delete(r.timeouts.slow, kind)
+	r.spent().slowKinds[kind] = why
+	delete(r.spent().slow, kind)
 }
 
 // tooSlow is why no more requests of a kind are sent; "": they are.
-func (p *timeouts) tooSlow(kind string) string {
+func (p *Timeouts) tooSlow(kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.slowKinds[strings.TrimSuffix(kind, furtherPages)]
 }
 
 // exhausted is the last response of a kind that is no longer sent; nil as long as it is.
-func (p *timeouts) exhausted(kind string) *client.Response {
+func (p *Timeouts) exhausted(kind string) *client.Response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inARow[kind] < maxInARow {
@@ -110,13 +110,13 @@ func (p *timeouts) exhausted(kind string) *client.Response {
 }
 
 // excuse is why the last time-out of a kind is not the bridge's fault; "": it may be.
-func (p *timeouts) excuse(kind string) string {
+func (p *Timeouts) excuse(kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.excuses[kind]
 }
 
-func (p *timeouts) noteExcuse(kind, why string) {
+func (p *Timeouts) noteExcuse(kind, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.excuses == nil {
@@ -126,7 +126,7 @@ func (p *timeouts) noteExcuse(kind, why string) {
 }
 
 // limit is the time that the next request of a kind has.
-func (p *timeouts) limit(kind string, usual time.Duration) time.Duration {
+func (p *Timeouts) limit(kind string, usual time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -139,7 +139,7 @@ func (p *timeouts) limit(kind string, usual time.Duration) time.Duration {
 }
 
 // note learns from a response, or from its absence. One that took longer than slow is counted; the site worked so long for it.
-func (p *timeouts) note(kind string, a *client.Response, slow, atSite time.Duration) {
+func (p *Timeouts) note(kind string, a *client.Response, slow, atSite time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end := a.At.Add(a.Took)
@@ -169,7 +169,7 @@ func (p *timeouts) note(kind string, a *client.Response, slow, atSite time.Durat
 	p.until = end
 }
 
-func (p *timeouts) noteSlow(kind string, a *client.Response, waited, atSite time.Duration) {
+func (p *Timeouts) noteSlow(kind string, a *client.Response, waited, atSite time.Duration) {
 	if p.slow == nil {
 		p.slow = map[string]*Slowness{}
 	}

@@ -3,27 +3,23 @@
 'use strict';
 const { spawn } = require('node:child_process');
 const os = require('node:os');
-
-const name = `@bridgecheck/${process.platform}-${process.arch}`;
-const wanted = require('../package.json').optionalDependencies ?? {};
+const { program } = require('../lib/program.js');
 
 function fail(reason) {
   process.stderr.write(`bridgecheck: ${reason}\n`);
   process.exit(4); // no verdict
 }
 
-let program;
+let file;
 try {
-  program = require.resolve(`${name}/bin/bridgecheck${process.platform === 'win32' ? '.exe' : ''}`);
-} catch {
-  fail(name in wanted
-    ? `the package ${name} is not installed; install bridgecheck again, with optional dependencies (without --omit=optional), on this system`
-    : `there is no package for ${process.platform} on ${process.arch}; there are ${Object.keys(wanted).join(', ')}`);
+  file = program();
+} catch (error) {
+  fail(error.message);
 }
 
-const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
+const child = spawn(file, process.argv.slice(2), { stdio: 'inherit' });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => child.kill(signal));
 }
-child.on('error', (error) => fail(`${program} cannot be started: ${error.message}`));
+child.on('error', (error) => fail(`${file} cannot be started: ${error.message}`));
 child.on('exit', (code, signal) => process.exit(code ?? 128 + os.constants.signals[signal]));

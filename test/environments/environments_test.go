@@ -1,0 +1,179 @@
+//go:build unix
+
+// Package environments runs the program on machines as people have them: other languages, full disks, few files, little memory,
+// no network. The machine's fault is never the bridge's.
+package environments
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
+	"github.com/bridgecheck/bridgecheck/internal/program"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+const longest = 9 * time.Minute // of one situation
+
+func TestSituations(t *testing.T) {
+	bc := program.Build(t)
+	for _, s := range situations {
+		t.Run(s.name, func(t *testing.T) {
+			if s.long && testing.Short() {
+				t.Skip("SKIPPED: it tests all clauses")
+			}
+			limits := &limits{}
+			for _, need := range s.needs {
+				if why := limits.have(t, need); why != "" {
+					t.Skipf("SKIPPED: %s: %s", need, why)
+				}
+			}
+			dir := t.TempDir()
+			said, code := runScript(t, dir, limits.enter()+s.set, bc)
+			if ok := code == s.exit || s.exit == either && (code == 0 || code == 4); !ok {
+				t.Errorf("exit code %d, expected %d", code, s.exit)
+			}
+			for _, want := range s.says {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q", want)
+				}
+			}
+			for _, never := range append(s.never, "goroutine 1", "panic:") {
+				if strings.Contains(said, never) {
+					t.Errorf("it says %q", never)
+				}
+			}
+			blamesNobody(t, dir)
+			if t.Failed() {
+				t.Logf("it said:\n%s", said)
+			}
+		})
+	}
+}
+
+// runScript runs a script of sh in a directory, and ends what it leaves.
+func runScript(t *testing.T, dir, script, bc string) (said string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), longest)
+	defer cancel()
+	group := processtree.NewGroup()
+	defer group.Close(time.Second)
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = dir
+	for _, variable := range os.Environ() { // nothing of the machine of the test
+		name, _, _ := strings.Cut(variable, "=")
+		if name == "PATH" || name == "TMPDIR" || name == "HOME" {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for another user
+		t.Fatal(err)
+	}
+	bridge := filepath.Join(t.TempDir(), "bridge") // a word without blanks
+	if err := os.WriteFile(bridge, []byte("#!/bin/sh\nexec '"+bc+"' bridge\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(cmd.Env, "BC="+bc, "ONE=--only describe/unknown-404", "EXEC=--exec "+bridge)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 5 * time.Second
+	tree, err := group.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer context.AfterFunc(ctx, tree.Kill)()
+	_ = cmd.Wait() // its exit code is what counts
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// blamesNobody reports a report below a directory that has a failure.
+func blamesNobody(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "report.json" {
+			return err
+		}
+		report, err := reports.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, r := range report.With(reports.Fail, reports.Warn, reports.Error) {
+			t.Errorf("the reference bridge is blamed: %s: %s", r.ID, r.Message)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// limits are the control groups that a situation runs in.
+type limits struct{ groups []string }
+
+// enter is the beginning of a script that puts it into the groups.
+func (l *limits) enter() string {
+	script := ""
+	for _, dir := range l.groups {
+		script += "echo $$ >" + dir + "/cgroup.procs || exit 99\n"
+	}
+	return script
+}
+
+// have says why something that a situation needs is not there; "": it is.
+func (l *limits) have(t *testing.T, need string) string {
+	kind, value, _ := strings.Cut(need, " ")
+	switch kind {
+	case "root":
+		if os.Getuid() != 0 {
+			return "the test does not run as root"
+		}
+	case "linux":
+		if runtime.GOOS != "linux" {
+			return "this is no Linux"
+		}
+	case "unshare":
+		if out, err := exec.Command("unshare", "-n", "-m", "true").CombinedOutput(); err != nil {
+			return fmt.Sprintf("%v %s", err, out)
+		}
+	case "memory":
+		return l.group(t, "memory", "memory.max", value+"M", "memory.limit_in_bytes", value+"M")
+	case "processor":
+		return l.group(t, "cpu", "cpu.max", "300000 1000000", "cpu.cfs_quota_us", "300000", "cpu.cfs_period_us", "1000000")
+	default:
+		if _, err := exec.LookPath(kind); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// group makes a control group with a limit: of the second version, or of the first, where a file for each setting comes in
+// the order in which the system takes them.
+func (l *limits) group(t *testing.T, controller, file2, value2 string, first ...string) string {
+	root, settings := "/sys/fs/cgroup", []string{file2, value2}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
+		root, settings = filepath.Join(root, controller), first
+	}
+	dir, err := os.MkdirTemp(root, "bridgecheck-test-")
+	if err != nil {
+		return err.Error()
+	}
+	t.Cleanup(func() { _ = os.Remove(dir) }) // which the system does once its processes are gone
+	for i := len(settings) - 2; i >= 0; i -= 2 {
+		if err := os.WriteFile(filepath.Join(dir, settings[i]), []byte(settings[i+1]), 0o600); err != nil {
+			return err.Error()
+		}
+	}
+	l.groups = append(l.groups, dir)
+	return ""
+}
