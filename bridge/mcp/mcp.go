@@ -67,7 +67,7 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	s := &Server{o: o, forms: newForms()}
 	var err error
-	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck", "title": "Drupal tools", "version": version()})
+	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck-bridge", "title": "Drupal tools", "version": version()})
 	s.drained, s.drain = context.WithCancel(context.Background())
 	return s, err
 }

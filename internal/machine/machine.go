@@ -27,7 +27,9 @@ var faults = []struct {
 	}},
 	{[]error{syscall.ENETUNREACH, syscall.ENETDOWN}, func() string { return noNetwork }},
 	{[]error{syscall.ENOBUFS, syscall.ENOMEM}, func() string { return "the machine is out of memory: give it more, or test with --jobs 1" }},
-	{[]error{syscall.ENOSPC, syscall.EDQUOT}, func() string { return "the machine's disk is full: free some of it, or name another directory by --report-dir or TMPDIR" }},
+	{[]error{syscall.ENOSPC, syscall.EDQUOT}, func() string {
+		return "the machine's disk is full: free some of it, or name another directory by --report-dir or TMPDIR"
+	}},
 	{[]error{syscall.EAGAIN}, func() string { return "the machine starts no more processes: raise the limit (ulimit -u)" }},
 }
 
@@ -45,18 +47,13 @@ func Fault(err error) string {
 	return ""
 }
 
-// What a run needs, as TestNeed in test/environments measures it.
+// What a run needs, rounded up from what test/environments met.
 const (
 	filesOfBurst  = 512       // open files of a process that sends the largest burst of a run, and serves it
 	filesOfWorker = 64        // of a further worker
 	memoryOfRun   = 128 << 20 // of a run with one worker, and a small bridge
 	memoryWorker  = 48 << 20  // of a further worker, with its bridge
 )
-
-// Needs is what a run needs with so many workers, as documentation and messages say it.
-func Needs(workers int) (files, memory uint64) {
-	return filesOfBurst + uint64(workers-1)*filesOfWorker, memoryOfRun + uint64(workers-1)*memoryWorker
-}
 
 // FewFiles says that a process may open fewer files than the largest burst of a run needs; "": it may open enough.
 func FewFiles() string {
