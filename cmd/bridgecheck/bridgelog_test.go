@@ -101,3 +101,21 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 		t.Errorf("the log holds %q, %v", kept, err)
 	}
 }
+
+// A bridge whose output nobody takes ends by SIGPIPE: what cannot be written is taken all the same, and counted.
+func TestALogThatCannotBeWrittenTakesEverything(t *testing.T) {
+	log, err := createLog(t.TempDir(), &redact.Redactor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := log.Write([]byte("first\n")); n != 6 || err != nil || log.incomplete() != "" {
+		t.Fatalf("%d, %v, %q", n, err, log.incomplete())
+	}
+	log.file.Close() // as a disk that is full
+	if n, err := log.Write([]byte("second\n")); n != 7 || err != nil {
+		t.Errorf("%d, %v; want all of it taken", n, err)
+	}
+	if lacks := log.incomplete(); !strings.Contains(lacks, "lacks 7 bytes that the bridge wrote") {
+		t.Errorf("%q", lacks)
+	}
+}

@@ -51,6 +51,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &unreachable) && strings.HasPrefix(unreachable.Reason.Error(), "the machine"):
+		return exitNoVerdict
 	case errors.As(err, &unreachable), errors.As(err, &notReady):
 		return exitUnreachable
 	}

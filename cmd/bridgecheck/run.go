@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -165,6 +166,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 
 // lookAtMachine says what the machine is short of before the run meets it. The error says that nothing can be tested for it.
 func (p *plan) lookAtMachine() error {
+	log.SetOutput(io.Discard) // net/http writes there what a site does wrong on purpose, and what the machine refuses
 	var noLoopback string
 	p.lacks, noLoopback = machine.Lacks()
 	if noLoopback != "" && (p.exec != "" || p.mockListen != "") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/url"
@@ -275,7 +274,6 @@ func ofTheMock(addr string, about control.About) error {
 
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	log.SetOutput(io.Discard) // net/http writes there what the site does wrong, which it does here on purpose
 	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Keys: s.keys, Bridge: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.Bridge.PageSize, l.options.Bridge.UpstreamTimeout
 	}})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -17,6 +18,9 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/patience"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
+
+// settleTime is how long a busy machine is left alone before the first request is sent again.
+const settleTime = time.Second
 
 // preflight finds out, before a hundred checks fail for it, whether anything responds and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
@@ -28,6 +32,13 @@ func preflight(ctx context.Context, t *check.T) error {
 	}
 	for try := 0; list.Status == 0 && try < patience.SecondTries && (try == 0 || list.Err != client.ErrTimeout); try++ {
 		list = agent.List(ctx) // a network that loses a response now and then is no dead target
+	}
+	for try := 0; list.Status >= http.StatusBadGateway && try < patience.SecondTries; try++ {
+		if why, bySite := t.Exemption(); why == "" || bySite {
+			break
+		}
+		time.Sleep(settleTime) // the machine was busy with starting all this
+		list = agent.List(ctx)
 	}
 	if ctx.Err() != nil {
 		return nil

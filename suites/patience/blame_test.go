@@ -5,7 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/client"
+	suitessite "github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 // Only a late turn while the check ran exempts it: one that ended before it began does not.
@@ -35,5 +39,43 @@ func TestSeveralTurnsHoldARequestUp(t *testing.T) {
 	}
 	if l.since(began) != 0 || l.heldUp(began) != 300*time.Millisecond || l.heldUp(began.Add(400*time.Millisecond)) != 60*time.Millisecond {
 		t.Errorf("late by %s at once, by %s in all, by %s at the end", l.since(began), l.heldUp(began), l.heldUp(began.Add(400*time.Millisecond)))
+	}
+}
+
+// A bridge that says after the whole of its time that the mock was late, which was not, is contradicted by the journal: it is
+// tested again alone. One that fails at once says nothing of the kind.
+func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 500 * time.Millisecond
+	run := &Run{Settings: Settings{Known: true, SiteLimit: limit, Observed: &suitessite.Upstream{Recorder: drupal}, Secrets: &redact.Redactor{}}}
+	check := func(a client.Response) *sending {
+		return &sending{Client: Client{Scope: &Scope{run: run, began: time.Now()}}, response: &a}
+	}
+	for name, c := range map[string]struct {
+		response client.Response
+		want     bool
+	}{
+		"502":                {client.Response{Status: 502, Took: limit}, true},
+		"an error of MCP":    {client.Response{Status: 200, Path: client.MCPPath, Took: limit, Body: []byte(`{"error": {"code":-32000}}`)}, true},
+		"at once":            {client.Response{Status: 502, Took: limit / 10}, false},
+		"without a response": {client.Response{Err: client.ErrTimeout, Took: limit}, false},
+	} {
+		if got := check(c.response).passedOn(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if why := run.Carried(); why != "" {
+		t.Fatalf("carried: %s", why)
+	}
+	check(client.Response{Status: 502, Took: limit, At: time.Now()}).exemptIfSiteFailed()
+	if why := run.Carried(); !strings.Contains(why, "the mock was late") {
+		t.Errorf("carried: %q", why)
 	}
 }
