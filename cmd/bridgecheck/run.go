@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
-	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
+	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"

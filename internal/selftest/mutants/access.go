@@ -208,15 +208,6 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: useFirstToken(toList)},
 		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: useFirstToken(toInvoke)},
-		{Name: "calls-lose-the-credentials", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the client of the call is another one than that of discovery, and nobody gave it the headers: no call succeeds, and the journal shows why",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if isCall(r) {
-					r = r.Clone(r.Context())
-					r.Header.Del("Authorization")
-					r.Header.Del("Cookie")
-				}
-				return next.RoundTrip(r)
-			})},
 		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) {
 			if x.anonymous() {
 				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
