@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -326,6 +327,9 @@ func deliver(cmd *cobra.Command, output string, data []byte) error {
 
 // cannotListen is the error for an address of a flag that is taken, or is none.
 func cannotListen(flag, addr string, err error) error {
+	if _, port, _ := net.SplitHostPort(addr); port == "0" { // nobody chose it
+		return fmt.Errorf("cannot listen at %s: %s", addr, cmp.Or(machine.Fault(err), machine.NoPort))
+	}
 	return usagef("cannot listen at %s: %s; give another HOST:PORT by --%s", addr, reason(err), flag)
 }
 

@@ -22,9 +22,7 @@ var faults = []struct {
 }{
 	{[]error{syscall.EMFILE}, func() string { return shortOfFiles(OpenFiles()) }},
 	{[]error{syscall.ENFILE}, func() string { return "the machine has no more open files for any process: end others" }},
-	{[]error{syscall.EADDRNOTAVAIL}, func() string {
-		return "the machine has no free port or no such address: let more ports be used (sysctl net.ipv4.ip_local_port_range), and see that the loopback interface is up (ip link set lo up)"
-	}},
+	{[]error{syscall.EADDRNOTAVAIL}, func() string { return NoPort }},
 	{[]error{syscall.ENETUNREACH, syscall.ENETDOWN}, func() string { return noNetwork }},
 	{[]error{syscall.ENOBUFS, syscall.ENOMEM}, func() string { return "the machine is out of memory: give it more, or test with --jobs 1" }},
 	{[]error{syscall.ENOSPC, syscall.EDQUOT}, func() string {
@@ -32,6 +30,9 @@ var faults = []struct {
 	}},
 	{[]error{syscall.EAGAIN}, func() string { return "the machine starts no more processes: raise the limit (ulimit -u)" }},
 }
+
+// NoPort is the fault where a port that the system chooses cannot be had; Linux calls it an address in use, too.
+const NoPort = "the machine has no free port or no such address: let more ports be used (sysctl net.ipv4.ip_local_port_range), and see that the loopback interface is up (ip link set lo up)"
 
 const noNetwork = "the machine has no network to that address: where it is 127.0.0.1, the loopback interface is down (ip link set lo up)"
 
