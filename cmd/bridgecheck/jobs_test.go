@@ -354,7 +354,7 @@ func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun 
 	}
 	o := outcomeOfRun{code: code, stderr: stderr, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}
 	for _, r := range report.Results {
-		r.DurationMS = 0
+		r.DurationMS, r.WaitedMS, r.Requests = 0, 0, 0 // what a check costs, with others beside it
 		for i := range r.Evidence {
 			// What the bridge said while nothing was wrong depends on what its caches and the site hold; what is wrong is in the findings.
 			e := &r.Evidence[i]
