@@ -8,7 +8,6 @@ package terminal
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,34 +43,45 @@ func Visible(s string) string {
 // unsafe reports what a terminal, a browser or an XML parser acts on instead of showing it, and U+FFFD, which ranging
 // over a string yields for broken UTF-8.
 func unsafe(c rune) bool {
-	if c == '\n' || c == '\t' {
+	if c == '\n' || c == '\t' || c >= ' ' && c <= '~' {
 		return false
 	}
 	noncharacter := c&0xFFFE == 0xFFFE || c >= 0xFDD0 && c <= 0xFDEF
 	return c == utf8.RuneError || noncharacter || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
-// ciCommand matches what a CI system takes for a command in a log: `::name::` where a line or a word begins (GitHub; a
-// word, because wrapping may put it at the beginning of a line), `##[name]` (GitHub, Azure), `##vso[` (Azure) and
-// `##teamcity[` anywhere.
-var ciCommand = regexp.MustCompile(`(^|\s|\p{Z}):(:)|#(#)[A-Za-z]*\[`)
-
-// Escape returns s as Visible does, with the commands of CI systems made harmless: `::error` becomes `:\x3aerror` and
-// `##[error]` becomes `#\x23[error]`.
+// Escape returns s as Visible does, with what a CI system takes for a command in a log made harmless: `::name::` where a line or
+// a word begins (GitHub; a word, because wrapping may put it at the beginning of a line) becomes `:\x3aname::`, `##[name]` (GitHub,
+// Azure), `##vso[` (Azure) and `##teamcity[` anywhere `#\x23[name]`.
 func Escape(s string) string {
 	s = Visible(s)
 	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
 		return s
 	}
 	var b strings.Builder
+	b.Grow(len(s) + 64)
 	done := 0
-	for _, m := range ciCommand.FindAllStringSubmatchIndex(s, -1) {
-		at := max(m[4], m[6]) // the second colon or hash
-		b.WriteString(s[done:at])
-		fmt.Fprintf(&b, `\x%02x`, s[at])
-		done = at + 1
+	for at := 0; at+1 < len(s); at++ { // by hand: a report has megabytes, for which a regular expression takes minutes
+		if s[at] == ':' && s[at+1] == ':' && beginsWord(s[:at]) || s[at] == '#' && s[at+1] == '#' && namesCommand(s[at+2:]) {
+			b.WriteString(s[done : at+1])
+			fmt.Fprintf(&b, `\x%02x`, s[at+1])
+			at++
+			done = at + 1
+		}
 	}
 	return b.String() + s[done:]
+}
+
+// beginsWord reports whether a word begins after a text.
+func beginsWord(before string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return before == "" || unicode.IsSpace(last) || unicode.In(last, unicode.Z)
+}
+
+// namesCommand reports whether a text begins with a bracket, or with letters and one.
+func namesCommand(text string) bool {
+	after := strings.TrimLeftFunc(text, func(c rune) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' })
+	return strings.HasPrefix(after, "[")
 }
 
 // Line returns s as one line for a terminal or a log, of at most about most bytes: runs of white space become one blank.
