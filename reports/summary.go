@@ -273,17 +273,22 @@ func (r *Report) AtFault() []string {
 	}
 	add(bridge, failures, "failure", "failures")
 	const setUp = "the settings of the run, or a failure above"
+	others := []string{"the machine", "the site", "the network", "the proxy"}
+	const end = "the end of the run" // whose reason the headline has
 	untested := map[string]int{}
 	for _, result := range r.Blocked() {
 		who := setUp
-		for _, other := range []string{"the machine", "the site", "the network", "the proxy"} {
+		for _, other := range others {
 			if strings.HasPrefix(result.Message, other) {
 				who = other
 			}
 		}
+		if r.CutShort != "" && strings.HasPrefix(result.Message, "the run ended") {
+			who = end
+		}
 		untested[who]++
 	}
-	for _, who := range []string{"the machine", "the site", "the network", "the proxy", setUp} {
+	for _, who := range append(others, end, setUp) {
 		add(who, untested[who], "MUST not tested", "MUSTs not tested")
 	}
 	add("bridgecheck itself", s.Error, "error of a check", "errors of checks")

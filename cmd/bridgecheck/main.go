@@ -6,10 +6,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 )
 
 // program is how the user called this one, for the commands that it prints.
@@ -19,10 +20,7 @@ func main() {
 	if typed := os.Args[0]; typed != "" && !strings.ContainsFunc(typed, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
 		program = typed
 	}
-	// Where the system limits memory, garbage is collected before three quarters of it are taken.
-	if free := freeMemory(); free > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(free / 4 * 3)
-	}
+	machine.BoundMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -1,7 +1,7 @@
 // Package machine is the one place that decides whether an error of the operating system is the machine's fault, and that
-// looks at what the machine is short of. It tests nothing and changes nothing.
+// looks at what the machine is short of. It tests nothing; of this process it sets how much memory it takes.
 //
-// Its invariant: what it returns begins with "the machine", names what is short and says what helps, so that a report that
+// Its invariant: what it says begins with "the machine", names what is short and says what helps, so that a report that
 // repeats it blames no bridge.
 package machine
 
@@ -88,6 +88,18 @@ func Workers(wanted int) (n int, why string) {
 		fewer(1+more, fmt.Sprintf("the machine gives this process %d MiB of memory", limit>>20))
 	}
 	return n, why
+}
+
+// BoundMemory collects garbage before three quarters of the memory are taken that the machine gives this process, where it limits
+// that and the environment says nothing else.
+func BoundMemory() {
+	free := Memory()
+	if space := addressSpace(); space < 1<<62 {
+		free = min(free, space-min(space, reserved()))
+	}
+	if free < 1<<62 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(free / 4 * 3))
+	}
 }
 
 // CollectLess takes up to so many bytes, which are cheaper than collecting them, and less where the machine has less, unless

@@ -8,6 +8,17 @@ import (
 	"strings"
 )
 
+// reserved is how much address space this process has taken, in bytes.
+func reserved() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	pages, _ := strconv.ParseUint(first, 10, 64)
+	return pages * uint64(os.Getpagesize())
+}
+
 // Memory is how much memory the control groups of this process give it, in bytes; the most there is where they give no limit.
 func Memory() uint64 {
 	least := uint64(math.MaxUint64)
