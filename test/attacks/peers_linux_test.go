@@ -3,6 +3,8 @@ package attacks
 import (
 	"context"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,5 +128,13 @@ func TestIssuers(t *testing.T) {
 				p.bounded(peerLimit)
 			})
 		}
+	}
+}
+
+// forgetPeak makes what this process holds now the most that it has held: Linux counts that for a program that it starts, too.
+func forgetPeak(t *testing.T) {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Logf("the memory of this process may count for the program: %v", err)
 	}
 }
