@@ -102,10 +102,11 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 		o    bridge.Options
 		says string
 	}{
-		"no site":                 {bridge.Options{}, "base address"},
-		"no http":                 {bridge.Options{Drupal: "ftp://x"}, "base address"},
-		"a password in the URL":   {bridge.Options{Drupal: "http://u:hunter2@x"}, "base address"},
-		"an account without":      {bridge.Options{Drupal: "http://x", CallerOptions: bridge.CallerOptions{ServiceUser: "s", ServicePassword: "p"}}, "front-end token"},
+		"no site":               {bridge.Options{}, "base address"},
+		"no http":               {bridge.Options{Drupal: "ftp://x"}, "base address"},
+		"a password in the URL": {bridge.Options{Drupal: "http://u:hunter2@x"}, "base address"},
+		"an account without": {
+			bridge.Options{Drupal: "http://x", CallerOptions: bridge.CallerOptions{ServiceUser: "s", ServicePassword: "p"}}, "front-end token"},
 		"a certificate alone":     {bridge.Options{Drupal: "http://x", ServingOptions: bridge.ServingOptions{TLSCert: "c"}}, "go together"},
 		"no such authority":       {bridge.Options{Drupal: "http://x", CallOptions: bridge.CallOptions{UpstreamCA: "/nonexistent"}}, "upstream_ca"},
 		"a pattern with blanks":   {bridge.Options{Drupal: "http://x", ToolOptions: bridge.ToolOptions{Include: []string{" a"}}}, "include"},

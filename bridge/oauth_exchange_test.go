@@ -106,7 +106,9 @@ func TestWhatIsNotExchangedGoesNoFurther(t *testing.T) {
 }
 
 func TestExchangeIsConfiguredStrictly(t *testing.T) {
-	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp", OAuthExchange: "site", OAuthClient: "c", OAuthClientSecret: "s"}}
+	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{
+		OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp",
+		OAuthExchange: "site", OAuthClient: "c", OAuthClientSecret: "s"}}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -403,7 +403,8 @@ func TestASessionOutlivesItsToken(t *testing.T) {
 }
 
 func TestOAuthIsConfiguredStrictly(t *testing.T) {
-	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp"}}
+	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{
+		OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp"}}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}

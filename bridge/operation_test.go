@@ -140,7 +140,8 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	o := bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}}
+	o := bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{
+		TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}}
 	for file, block := range map[string]*pem.Block{o.TLSCert: {Type: "CERTIFICATE", Bytes: der}, o.TLSKey: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
@@ -162,7 +163,8 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 	if err := o.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := (bridge.Options{Drupal: o.Drupal, ServingOptions: bridge.ServingOptions{TLSCert: o.TLSKey, TLSKey: o.TLSCert}}).Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
+	swapped := bridge.Options{Drupal: o.Drupal, ServingOptions: bridge.ServingOptions{TLSCert: o.TLSKey, TLSKey: o.TLSCert}}
+	if err := swapped.Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -124,7 +124,7 @@ DRUPAL_URL=$(sed 's/.*\(http[^ ]*\).*/\1/;q' mock.txt) DRUPAL_USER=service DRUPA
 
 	// Ends.
 	{name: "SIGTERM", set: `"$BC" run $EXEC & p=$!; sleep 2; kill -TERM $p; wait $p`, exit: 4, says: []string{"the run was cut short (terminated", "report: "}},
-	{name: "SIGINT", set: `trap - INT; "$BC" run --jobs 2 $EXEC & p=$!; sleep 2; kill -TERM $p; wait $p; c=$?; test -s bridgecheck-report/report.json && exit $c`, exit: 4, says: []string{"the run was cut short"}},
+	{name: "SIGINT", set: `trap - INT; "$BC" run --jobs 2 $EXEC & p=$!; sleep 2; kill -INT $p; wait $p; c=$?; test -s bridgecheck-report/report.json && exit $c`, exit: 4, says: []string{"the run was cut short"}},
 	{name: "the time of the run is over", set: `"$BC" run $EXEC --run-timeout 1s`, exit: 4, says: []string{"the run time-out (--run-timeout) passed", "report: "}},
 	{name: "SIGHUP under nohup", set: `trap '' HUP; "$BC" run $ONE $EXEC & p=$!; kill -HUP $p; wait $p`, says: passes},
 	{name: "two runs in one directory", set: `"$BC" run $ONE $EXEC >1.txt 2>&1 & p=$!; "$BC" run --only describe/reflects-safely; c=$?; wait $p && cat 1.txt && "$BC" report verify bridgecheck-report >/dev/null && exit $c`, says: passes},
