@@ -37,7 +37,11 @@ func preflight(ctx context.Context, t *check.T) error {
 		if why, bySite := t.Exemption(); why == "" || bySite {
 			break
 		}
-		time.Sleep(settleTime) // the machine was busy with starting all this
+		select {
+		case <-time.After(settleTime): // the machine was busy with starting all this
+		case <-ctx.Done():
+			return nil
+		}
 		list = agent.List(ctx)
 	}
 	if ctx.Err() != nil {

@@ -138,24 +138,15 @@ func compareTool(name string, old, now map[string]any) []Change {
 			all = append(all, change("model/safety", name, "/"+hint.name, fmt.Sprint(was), fmt.Sprint(is)))
 		}
 	}
-	for _, other := range slices.Sorted(maps.Keys(maps.Collect(bothKeys(before, after)))) {
+	either := map[string]any{}
+	maps.Copy(either, before)
+	maps.Copy(either, after)
+	for _, other := range slices.Sorted(maps.Keys(either)) {
 		if !safety[other] && !exact.Equal(before[other], after[other]) {
 			all = append(all, change("model/annotation", name, "/"+other, short(before[other]), short(after[other])))
 		}
 	}
 	return all
-}
-
-func bothKeys(a, b map[string]any) func(func(string, bool) bool) {
-	return func(yield func(string, bool) bool) {
-		for _, m := range []map[string]any{a, b} {
-			for k := range m {
-				if !yield(k, true) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func hintOf(annotations map[string]any, name string, without bool) bool {
@@ -308,11 +299,10 @@ func compareTexts(tool, side, at string, old, now any, level int) []Change {
 func (d *Differences) Allow(f *baseline.File, now time.Time) {
 	for _, e := range f.Entries {
 		problem := ""
-		switch used := d.allow(e); {
-		case !e.Until.IsZero() && now.UTC().Format(time.DateOnly) > e.Until.Format(time.DateOnly):
-			problem = fmt.Sprintf("the entry expired on %s (%s): write the lock again, change the bridge, or give it a new date", e.Until.Format(time.DateOnly), e.Reason)
-			d.refuse(e)
-		case !used:
+		switch until := e.Until.Format(time.DateOnly); {
+		case !e.Until.IsZero() && now.UTC().Format(time.DateOnly) > until:
+			problem = fmt.Sprintf("the entry expired on %s (%s): write the lock again, change the bridge, or give it a new date", until, e.Reason)
+		case !d.allow(e):
 			problem = "nothing differs as the entry says: remove it"
 		}
 		if problem != "" {
@@ -342,15 +332,6 @@ func (d *Differences) allow(e baseline.Entry) (used bool) {
 		}
 	}
 	return used
-}
-
-// refuse takes back what an entry allowed.
-func (d *Differences) refuse(e baseline.Entry) {
-	for i := range d.Changes {
-		if matches(e, d.Changes[i]) && d.Changes[i].Allowed == e.Reason {
-			d.Changes[i].Allowed = ""
-		}
-	}
 }
 
 // Fails reports whether a change fails the gate.

@@ -668,7 +668,7 @@ func (n *narrower) atMost(a []map[string]any, to map[string]any, at, keyword, ki
 	}
 }
 
-// same wants a keyword of texts to be the same.
+// same adds an escape unless one of the conjuncts has the keyword of texts with the same value.
 func (n *narrower) same(a []map[string]any, to map[string]any, at, keyword string) {
 	wanted, is := to[keyword].(string)
 	if !is || slices.ContainsFunc(a, func(s map[string]any) bool { return s[keyword] == wanted }) {

@@ -263,14 +263,5 @@ func (d *Differences) writeJUnit(w io.Writer) error {
 		suite.Failures++
 	}
 	suite.Tests = len(suite.Cases)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(junitSuites{Name: "bridgecheck tools", Tests: suite.Tests, Failures: suite.Failures, Suite: suite}); err != nil {
-		return fmt.Errorf("encode JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return format.EncodeJUnit(w, junitSuites{Name: "bridgecheck tools", Tests: suite.Tests, Failures: suite.Failures, Suite: suite})
 }

@@ -75,12 +75,17 @@ func writeJUnit(w io.Writer, r *reports.Report) error {
 		all.Skipped += suite.Skipped
 		all.Suites = append(all.Suites, suite)
 	}
+	return EncodeJUnit(w, all)
+}
+
+// EncodeJUnit writes a value as an XML document, indented. Its type is the part of JUnit that the caller has.
+func EncodeJUnit(w io.Writer, suites any) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
-	if err := encoder.Encode(all); err != nil {
+	if err := encoder.Encode(suites); err != nil {
 		return fmt.Errorf("encode JUnit: %w", err)
 	}
 	_, err := io.WriteString(w, "\n")

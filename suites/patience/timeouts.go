@@ -49,9 +49,10 @@ type Slowness struct {
 
 // Slowness is what the slow responses of the kind that is waited for longest have cost the run so far, and what all have.
 func (r *Run) Slowness() (worst Slowness, all time.Duration) {
-	r.spent().mu.Lock()
-	defer r.spent().mu.Unlock()
-	for _, s := range r.spent().slow {
+	p := r.spent()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.slow {
 		all += s.Waited
 		if s.Waited > worst.Waited {
 			worst = *s
@@ -83,13 +84,14 @@ func (p *Timeouts) notePassedOn() {
 
 // GiveUp sends no more requests of a kind: a check that needs one is not testable, and says why.
 func (r *Run) GiveUp(kind, why string) {
-	r.spent().mu.Lock()
-	defer r.spent().mu.Unlock()
-	if r.spent().slowKinds == nil {
-		r.spent().slowKinds = map[string]string{}
+	p := r.spent()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slowKinds == nil {
+		p.slowKinds = map[string]string{}
 	}
-	r.spent().slowKinds[kind] = why
-	delete(r.spent().slow, kind)
+	p.slowKinds[kind] = why
+	delete(p.slow, kind)
 }
 
 // tooSlow is why no more requests of a kind are sent; "": they are.
