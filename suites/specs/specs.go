@@ -9,6 +9,7 @@
 package specs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,7 +219,7 @@ func (r *Specs) report(ran ginkgo.Report) (*reports.Report, error) {
 		if !spec.StartTime.IsZero() && spec.RunTime > 0 {
 			began[spec.LeafNodeText] = true
 		}
-		for _, entry := range spec.ReportEntries {
+		for _, entry := range slices.Backward(spec.ReportEntries) { // with --flake-attempts a spec has several: the last counts
 			if entry.Name != partEntry {
 				continue
 			}
@@ -227,6 +228,7 @@ func (r *Specs) report(ran ginkgo.Report) (*reports.Report, error) {
 				return nil, err
 			}
 			parts = append(parts, part)
+			break
 		}
 	}
 	if len(parts) == 0 && r.session == nil {
@@ -234,7 +236,7 @@ func (r *Specs) report(ran ginkgo.Report) (*reports.Report, error) {
 	}
 	cut := ran.SpecialSuiteFailureReasons
 	if ran.SuiteConfig.FailFast && !ran.SuiteSucceeded {
-		cut = append(cut, "--fail-fast")
+		cut = append(cut, "fail fast")
 	}
 	if r.session != nil {
 		defer r.session.Close()
@@ -245,9 +247,11 @@ func (r *Specs) report(ran ginkgo.Report) (*reports.Report, error) {
 			parts = append(parts, r.session.Part())
 		}
 	}
-	if len(cut) == 0 {
-		for _, p := range parts {
+	for _, p := range parts {
+		if len(cut) == 0 {
 			p.KeepOnly(func(id string) bool { return began[id] })
+		} else {
+			p.Report.CutShort = cmp.Or(p.Report.CutShort, strings.Join(cut, ", ")) // other processes do not know it
 		}
 	}
 	return r.suite.Options.Report(parts...)

@@ -255,8 +255,20 @@ func TestABridgeThatRefusesEverything(t *testing.T) {
 }
 
 func TestFailFast(t *testing.T) {
-	output, code := byGinkgo(t, []string{"--fail-fast", "--focus", "describe/"}, stand(t, "broken")...)
-	expect(t, output, code, 1, `1 Failed`, "not conformant", "cut short|--fail-fast")
+	target := stand(t, "broken")
+	for _, flags := range [][]string{nil, {"--procs", "2"}} {
+		output, code := byGinkgo(t, append(flags, "--fail-fast", "--focus", "describe/"), target...)
+		expect(t, output, code, 1, `[12] Failed`, `not conformant: .*the run was cut short \(.*fail fast`)
+	}
+}
+
+// Of the attempts of a spec the last counts, in one process and in several.
+func TestFlakeAttempts(t *testing.T) {
+	target := stand(t, "broken")
+	for _, flags := range [][]string{nil, {"--procs", "2"}} {
+		output, code := byGinkgo(t, append(flags, "--flake-attempts", "2", "--focus", "describe/unknown|describe/missing"), target...)
+		expect(t, output, code, 1, `1 Failed`, "bridgecheck: not conformant: 1 clause fails", `!\[FAIL\] [ReportAfterSuite]`)
+	}
 }
 
 // An interrupt and a time-out cut the suite short, and blame no clause.
