@@ -5,61 +5,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
-
-func TestAListHoldsForTheShorterTTL(t *testing.T) {
-	s := newSite(t, method("content.old"))
-	c := &clock{}
-	front := start(t, s, func(o *bridge.Options) {
-		o.Now, o.DiscoveryTTL, o.PermissionTTL = c.now, 300*time.Second, 60*time.Second
-	})
-	first := list(t, front, "agent")
-	s.change(func() { s.methods = []string{method("content.new")} })
-	c.advance(59 * time.Second)
-	if r := list(t, front, "agent"); r.Body != first.Body || s.discoveries.Load() != 1 {
-		t.Errorf("within the TTL: %s after %d discoveries", r.Body, s.discoveries.Load())
-	}
-	c.advance(time.Second)
-	second := list(t, front, "agent")
-	if !strings.Contains(second.Body, "content.new") || strings.Contains(second.Body, "content.old") || s.discoveries.Load() != 2 {
-		t.Errorf("after the TTL: %s after %d discoveries", second.Body, s.discoveries.Load())
-	}
-	if second.Header.Get("ETag") == first.Header.Get("ETag") || second.Header.Get("Warning") != "" {
-		t.Errorf("headers %v", second.Header)
-	}
-}
-
-func TestManyAtOnceAskOnce(t *testing.T) {
-	s := newSite(t)
-	release := make(chan struct{})
-	s.list = func(w http.ResponseWriter, r *http.Request) {
-		<-release
-		io.WriteString(w, `{"data":[`+echo+`]}`)
-	}
-	front := start(t, s)
-	var wg sync.WaitGroup
-	for range 100 {
-		wg.Go(func() {
-			if r := list(t, front, "agent"); r.Status != 200 {
-				t.Errorf("%d %s", r.Status, r.Body)
-			}
-		})
-	}
-	for s.discoveries.Load() == 0 {
-		time.Sleep(time.Millisecond) // until the first has reached the site
-	}
-	close(release)
-	wg.Wait()
-	if n := s.discoveries.Load(); n != 1 {
-		t.Errorf("%d discoveries, want 1", n)
-	}
-}
 
 func TestAnOldListStandsInForASiteThatFails(t *testing.T) {
 	bodies := map[string]http.HandlerFunc{
@@ -157,21 +108,6 @@ func TestWhatTheSiteContradictsIsRefetched(t *testing.T) {
 	}
 }
 
-func TestLanguagesAreKeptApart(t *testing.T) {
-	s := newSite(t)
-	s.list = func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"data":[{"id":"content.x","attributes":{"usage":"in %s","mcpTool":{}}}]}`, r.Header.Get("Accept-Language"))
-	}
-	front := start(t, s)
-	for range 2 {
-		for _, language := range []string{"de", "fr"} {
-			if r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "Accept-Language", language); !strings.Contains(r.Body, "in "+language) {
-				t.Errorf("%s: %s", language, r.Body)
-			}
-		}
-	}
-}
-
 func TestModuleAsSource(t *testing.T) {
 	mux := http.NewServeMux()
 	s := newSite(t)
@@ -197,65 +133,6 @@ func TestModuleAsSource(t *testing.T) {
 	}
 	if r := call(t, front, "agent", "c", `{}`); r.Status != 400 {
 		t.Errorf("invalid arguments: %d %s", r.Status, r.Body)
-	}
-}
-
-func TestExposureWithoutTheAttribute(t *testing.T) {
-	s := newSite(t)
-	s.meta = ""
-	for _, id := range []string{"content.get", "content.admin.purge", "search.query", "taxonomy.terms", "media.list", "system.cache_clear", "user.login", "node.delete", "other.thing", "content"} {
-		s.methods = append(s.methods, `{"id":"`+id+`","attributes":{"usage":"u"}}`)
-	}
-	for name, c := range map[string]struct {
-		change func(*bridge.Options)
-		in     []string
-	}{
-		"safe defaults": {func(o *bridge.Options) {}, []string{"content.get", "search.query", "taxonomy.terms", "media.list"}},
-		"own include":   {func(o *bridge.Options) { o.Include = []string{"*"} }, []string{"content.get", "search.query", "taxonomy.terms", "media.list", "other.thing", "content"}},
-		"own both":      {func(o *bridge.Options) { o.Include, o.Exclude = []string{"*"}, []string{"*.*"} }, []string{"content"}},
-		"read only":     {func(o *bridge.Options) { o.ReadOnly = true }, []string{"content.get", "media.list"}},
-		"by attribute":  {func(o *bridge.Options) { o.Expose = "attribute" }, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			front := start(t, s, c.change)
-			r := list(t, front, "agent")
-			if n := strings.Count(r.Body, `"name"`); n != len(c.in) {
-				t.Errorf("%d tools, want %v: %s", n, c.in, r.Body)
-			}
-			for _, id := range c.in {
-				if !strings.Contains(r.Body, `"name":"`+id+`"`) {
-					t.Errorf("%s is missing", id)
-				}
-			}
-			if r := call(t, front, "agent", "user.login", "{}"); r.Status != 404 {
-				t.Errorf("a filtered method by invoke: %d", r.Status)
-			}
-		})
-	}
-}
-
-func TestUnderscoredNames(t *testing.T) {
-	long := "content." + strings.Repeat("x", 80)
-	s := newSite(t, method("content.a_b"), method("content.a.b"), method("content_a.b"), method("x y"), method(long))
-	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
-		fmt.Fprintf(w, `{"id":%s,"result":%q}`, c.ID, c.Method)
-	}
-	front := start(t, s, func(o *bridge.Options) { o.Naming = "underscore" })
-	body := list(t, front, "agent").Body
-	seen := map[string]bool{}
-	for _, part := range strings.Split(body, `"name":"`)[1:] {
-		name, _, _ := strings.Cut(part, `"`)
-		if seen[name] || len(name) > 64 || strings.ContainsAny(name, ". ") {
-			t.Errorf("name %q", name)
-		}
-		seen[name] = true
-		r := call(t, front, "agent", name, "{}")
-		if r.Status != 200 || strings.Contains(r.Body, "not_found") {
-			t.Errorf("%s: %d %s", name, r.Status, r.Body)
-		}
-	}
-	if len(seen) != 5 || !seen["x_y"] {
-		t.Errorf("names %v", seen)
 	}
 }
 

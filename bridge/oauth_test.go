@@ -235,23 +235,6 @@ func TestHostileTokensGoNoFurther(t *testing.T) {
 	}
 }
 
-func TestOnlyTokensAreAWayIn(t *testing.T) {
-	a := newAuthority(t)
-	s, front := guarded(t, a)
-	for name, headers := range map[string][]string{
-		"nothing": nil, "basic": {"Authorization", "Basic YWdlbnQ6YWdlbnQtcGFzcw=="}, "a cookie": {"Cookie", "SESSx=1"}, "no word": {"Authorization", "Bearer"},
-	} {
-		got := send(t, front, "", "POST", "/mcp", listTools, headers...)
-		challenge := got.Header.Get("WWW-Authenticate")
-		if got.Status != 401 || !strings.HasPrefix(challenge, "Bearer resource_metadata=") || strings.Contains(challenge, "error=") {
-			t.Errorf("%s: got %d %s", name, got.Status, challenge)
-		}
-	}
-	if s.discoveries.Load() > 0 {
-		t.Error("the site was asked")
-	}
-}
-
 func TestGoodTokensOfAllKinds(t *testing.T) {
 	a := newAuthority(t)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -285,33 +268,6 @@ func TestGoodTokensOfAllKinds(t *testing.T) {
 		if s.lastAuth != "Bearer "+token {
 			t.Errorf("%s: the site got another credential", name)
 		}
-	}
-}
-
-func TestAToolAsksForItsScopes(t *testing.T) {
-	a := newAuthority(t)
-	s, front := guarded(t, a)
-	write := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.write","arguments":{},"_meta":{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-	stateless := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "content.write", "Accept", "application/json, text/event-stream"}
-	both, less := a.token(t, map[string]any{"scope": "content:write content:read"}), a.token(t, nil)
-	if got := as(t, front, both, "/mcp", write, stateless...); got.Status != 200 || !strings.Contains(got.Body, `"content":`) {
-		t.Fatalf("with both scopes: got %d %s", got.Status, got.Body)
-	}
-	runs := s.calls.Load()
-	session := as(t, front, less, "/mcp", initialize).Header.Get("Mcp-Session-Id")
-	for name, got := range map[string]reply{
-		"stateless": as(t, front, less, "/mcp", write, stateless...),
-		"session":   as(t, front, less, "/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"content.write"}}`, "Mcp-Session-Id", session),
-		"invoke":    as(t, front, less, "/mcp/tools/invoke", `{"name":"content.write","arguments":{}}`),
-	} {
-		challenge := got.Header.Get("WWW-Authenticate")
-		if got.Status != 403 || !strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="content:read content:write"`) ||
-			!strings.Contains(challenge, "resource_metadata=") || !strings.Contains(got.Body, "content:write") {
-			t.Errorf("%s: got %d %s %s", name, got.Status, challenge, got.Body)
-		}
-	}
-	if s.calls.Load() != runs {
-		t.Error("a refused call ran")
 	}
 }
 

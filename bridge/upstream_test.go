@@ -1,7 +1,6 @@
 package bridge_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -106,61 +105,6 @@ func TestWhatAResponseOfTheSiteBecomes(t *testing.T) {
 	}
 }
 
-// One request's response must not be taken for another's, whatever the load.
-func TestConcurrentCallersGetTheirOwn(t *testing.T) {
-	s := newSite(t, echo)
-	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
-		user, _, _ := r.BasicAuth()
-		fmt.Fprintf(w, `{"id":%s,"result":{"user":%q,"params":%s}}`, c.ID, user, c.Params)
-	}
-	front := start(t, s)
-	front.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
-	var wg sync.WaitGroup
-	for worker := range 64 {
-		wg.Go(func() {
-			for i := range 8 {
-				user := []string{"ann", "bob", "cyd"}[(worker+i)%3]
-				arguments := fmt.Sprintf(`{"any":"%d/%d"}`, worker, i)
-				want := fmt.Sprintf(`{"result":{"user":%q,"params":%s}}`, user, arguments)
-				if r := call(t, front, user, "content.echo", arguments); r.Body != want {
-					t.Errorf("got %d %s, want %s", r.Status, r.Body, want)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := s.calls.Load(); n != 64*8 {
-		t.Errorf("the site ran %d calls, want %d", n, 64*8)
-	}
-	if n := s.discoveries.Load(); n != 3 {
-		t.Errorf("%d discoveries for three callers", n)
-	}
-}
-
-func TestACallerWhoLeavesEndsTheCall(t *testing.T) {
-	s := newSite(t, echo)
-	arrived, ended := make(chan struct{}), make(chan struct{})
-	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
-		close(arrived)
-		<-r.Context().Done()
-		close(ended)
-	}
-	front := start(t, s)
-	list(t, front, "agent")
-	ctx, cancel := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, "POST", front.URL+"/mcp/tools/invoke", strings.NewReader(`{"name":"content.echo","arguments":{}}`))
-	req.SetBasicAuth("agent", "agent-pass")
-	go func() { <-arrived; cancel() }()
-	if _, err := front.Client().Do(req); err == nil {
-		t.Error("the call succeeded")
-	}
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the site still works for a caller who left")
-	}
-}
-
 func TestASiteThatIsDownCostsNothingAndComesBack(t *testing.T) {
 	s := newSite(t, echo)
 	address := s.Listener.Addr().String()
@@ -237,34 +181,6 @@ func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
 	}
 }
 
-func TestRateLimit(t *testing.T) {
-	s := newSite(t, echo)
-	c := &clock{}
-	front := start(t, s, func(o *bridge.Options) { o.RatePerSec, o.RateBurst, o.Now = 1, 2, c.now })
-	status := func(user string) int { return call(t, front, user, "content.echo", "{}").Status }
-	for i, want := range []int{200, 200, 429, 429} {
-		if got := status("ann"); got != want {
-			t.Errorf("call %d: %d, want %d", i, got, want)
-		}
-	}
-	if r := call(t, front, "ann", "content.echo", "{}"); r.Code() != "rate_limited" || r.Header.Get("Retry-After") != "1" {
-		t.Errorf("%s %v", r.Body, r.Header)
-	}
-	if r := send(t, front, "ann", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`, "Accept-Language", "de"); r.Status != 429 {
-		t.Errorf("the same caller in another language: %d", r.Status)
-	}
-	if got := status("bob"); got != 200 {
-		t.Errorf("another caller: %d", got)
-	}
-	if n := s.calls.Load(); n != 3 {
-		t.Errorf("the site got %d calls, want 3", n)
-	}
-	c.advance(time.Second)
-	if got := status("ann"); got != 200 {
-		t.Errorf("a second later: %d", got)
-	}
-}
-
 func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
 	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object","properties":{"m":{"type":"object"}}},"mcpTool":{}}}`)
 	result := ""
@@ -285,17 +201,5 @@ func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
 		if r := call(t, pass, "agent", "content.x", "{}"); r.Body != `{"result":`+c.result+`}` {
 			t.Errorf("pass %s: %d %s", c.result, r.Status, r.Body)
 		}
-	}
-}
-
-func TestParametersByPosition(t *testing.T) {
-	front := start(t, newSite(t, `{"id":"content.p","attributes":{"params":[{"schema":{"type":"string"},"attributes":{}},{"schema":{"type":"integer"},"attributes":{}}],"mcpTool":{}}}`))
-	for arguments, want := range map[string]string{`{"0":"a","1":2}`: `{"result":["a",2]}`, `{"0":"a"}`: `{"result":["a"]}`, `{}`: `{"result":null}`} {
-		if r := call(t, front, "agent", "content.p", arguments); r.Body != want {
-			t.Errorf("%s: %d %s, want %s", arguments, r.Status, r.Body, want)
-		}
-	}
-	if r := call(t, front, "agent", "content.p", `{"1":2}`); r.Code() != "invalid_params" || !strings.Contains(r.Body, `"parameter":"0"`) {
-		t.Errorf("a gap: %d %s", r.Status, r.Body)
 	}
 }
