@@ -7,7 +7,6 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // How rows go side by side.
@@ -129,7 +128,7 @@ func (b *Table) goAhead(row int) {
 
 // unserved reports whether the bridge did not serve a request, which it may have done for the others beside it.
 func (e *exchange) unserved() bool {
-	return e == nil || e.Response.Err != nil || e.Response.Status == http.StatusTooManyRequests || client.Failing(e.Response.Status)
+	return e == nil || e.Response.Err != nil || e.Response.Status == http.StatusTooManyRequests || e.Response.Status >= http.StatusInternalServerError
 }
 
 // attribute gives each exchange the requests to the site that it caused, by the tool and the arguments; false where it is not

@@ -52,7 +52,7 @@ func TestCallerOf(t *testing.T) {
 // slowRows sends rows that take a time, and notes how many were under way at a time and what was sent.
 type slowRows struct {
 	takes func(open int) time.Duration
-	fails func(row, try int) error
+	fails func(r *Response, row, try int)
 
 	mu         sync.Mutex
 	open, most int
@@ -68,7 +68,7 @@ func (s *slowRows) send(t *T) func(int) *Response {
 		s.tries[row]++
 		r := &Response{Status: 200, Body: fmt.Append(nil, row), Took: s.takes(s.open)}
 		if s.fails != nil {
-			r.Err = s.fails(row, s.tries[row])
+			s.fails(r, row, s.tries[row])
 		}
 		s.mu.Unlock()
 		time.Sleep(r.Took)
@@ -86,7 +86,6 @@ func newT() *T {
 
 func TestTable(t *testing.T) {
 	const rows = 30
-	late := errors.New("no response")
 	for name, c := range map[string]struct {
 		*slowRows
 		concurrency int // at a time at most
@@ -95,11 +94,15 @@ func TestTable(t *testing.T) {
 		"fast":                              {&slowRows{takes: func(int) time.Duration { return time.Millisecond }}, 1, nil},
 		"slow":                              {&slowRows{takes: func(int) time.Duration { return slowRow }}, maxConcurrency, nil},
 		"slower for each that is under way": {&slowRows{takes: func(open int) time.Duration { return slowRow * time.Duration(open) }}, firstConcurrency, nil},
-		"one that is not served beside others": {&slowRows{takes: func(int) time.Duration { return slowRow }, fails: func(row, try int) error {
+		"one that is not served beside others": {&slowRows{takes: func(int) time.Duration { return slowRow }, fails: func(r *Response, row, try int) {
 			if row == 4 && try == 1 {
-				return late
+				r.Err = errors.New("no response")
 			}
-			return nil
+		}}, firstConcurrency, []int{2, 3, 4, 5}},
+		"one whose company breaks the bridge": {&slowRows{takes: func(int) time.Duration { return slowRow }, fails: func(r *Response, row, try int) {
+			if row == 4 && try == 1 {
+				r.Status = 500
+			}
 		}}, firstConcurrency, []int{2, 3, 4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +110,8 @@ func TestTable(t *testing.T) {
 			own := newT()
 			table := own.Table(rows, c.send(own))
 			for row := range rows {
-				if r := table.Response(row); string(r.Body) != fmt.Sprint(row) || r.Err != nil {
-					t.Errorf("the response to row %d is %s, %v", row, r.Body, r.Err)
+				if r := table.Response(row); string(r.Body) != fmt.Sprint(row) || r.Err != nil || r.Status != 200 {
+					t.Errorf("the response to row %d is %d %s, %v", row, r.Status, r.Body, r.Err)
 				}
 			}
 			if c.most != c.concurrency {
@@ -141,7 +144,7 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 	table := own.Table(12, func(row int) *Response {
 		r := send(row)
 		if row == wrong && s.tries[row] == 1 || row == always {
-			r.Status = 500
+			r.Status = 404
 		}
 		return r
 	})
