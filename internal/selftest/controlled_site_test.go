@@ -3,6 +3,8 @@ package selftest_test
 import (
 	"context"
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path"
 	"slices"
@@ -21,7 +23,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/site"
+	suitessite "github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 var siteURL = flag.String("site", "", "`URL` of a Drupal with the fixture module of the site default, whose control plane has the token of "+controlToken)
@@ -35,7 +37,7 @@ var killedOnAControlledSite = []string{
 }
 
 // controlledSite opens the site of -site, or without it a mock of the site default that has its own control plane.
-func controlledSite(t *testing.T) (address string, remote *site.Remote) {
+func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 	t.Helper()
 	address, token := *siteURL, os.Getenv(controlToken)
 	if address == "" {
@@ -60,7 +62,7 @@ func controlledSite(t *testing.T) (address string, remote *site.Remote) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if remote, err = site.OpenRemote(t.Context(), client); err != nil {
+	if remote, err = suitessite.OpenRemote(t.Context(), client); err != nil {
 		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
 	}
 	t.Cleanup(func() {
@@ -110,10 +112,60 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 	}
 }
 
+// A change of the site whose response is lost is undone as any other: what the next check finds is not the site of this one.
+func TestAChangeWithoutAResponse(t *testing.T) {
+	if *siteURL != "" {
+		t.Skip("SKIPPED: -site: the control plane's responses are not lost")
+	}
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mock.ServeHTTP(w, r)
+		if anonymous := mock.Site().Roles[0]; r.Method == http.MethodPut && !lost && anonymous.ID == fixtures.AnonymousRole && slices.Contains(anonymous.Permissions, fixtures.UseJSONRPC) {
+			lost = true
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	client, err := control.New(server.URL, "a-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := suitessite.OpenRemote(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		id      string
+		verdict reports.Verdict
+	}{{"access/anonymous-granted", reports.NotTestable}, {"access/route-permission", reports.Pass}} {
+		for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{want.id}).Results {
+			if r.Verdict != want.verdict {
+				t.Errorf("%s is %s, want %s: %s", r.ID, r.Verdict, want.verdict, r.Message)
+			}
+		}
+	}
+	if !lost {
+		t.Error("no response was lost")
+	}
+}
+
 // runBeforeControlledSite tests a mutant by the clauses that it fails over the mock, before a Drupal by all of their areas.
 func runBeforeControlledSite(t *testing.T, m mutants.Mutant, golden []string) *reports.Report {
 	t.Helper()
-	address, site := controlledSite(t)
+	address, remote := controlledSite(t)
+	return runBefore(t, m, address, remote, golden)
+}
+
+func runBefore(t *testing.T, m mutants.Mutant, address string, site *suitessite.Remote, golden []string) *reports.Report {
+	t.Helper()
 	o := engine.Options{Site: engine.Site{Control: site}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, UpstreamTimeout: testbed.UpstreamTimeout}, Contract: contract.Draft, Cases: 12}
 	o.Only = slices.Clone(golden)
 	if *siteURL != "" {

@@ -60,12 +60,15 @@ func (t *T) replace(ctx context.Context, other *fixtures.Site) {
 	}
 	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
 	t.replaced = true
-	t.setSite(other)
-	t.Cleanup(func(ctx context.Context) {
+	t.Cleanup(func(ctx context.Context) { // also where the control plane's response is lost, and the other site is there
 		t.replaced = false
-		t.Drupal.Mock.SetSite(before)
+		if ended, failed := protect(func() { t.Drupal.Mock.SetSite(before) }).(Ending); failed {
+			t.Environment.End(fmt.Errorf("the site could not be put back as it was: %s", ended.Why.Subject))
+			return
+		}
 		t.Await(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
 	})
+	t.setSite(other)
 }
 
 // setSite puts a site in place whose callers authenticate as before.
