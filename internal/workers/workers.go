@@ -32,15 +32,19 @@ type Again struct {
 	Why     string
 }
 
-// Staff is how many workers a run has: First at the beginning, and one more, up to Most, whenever Spare, asked every quarter of a second,
-// said twice in succession that there is a processor for it.
+// Staff is how many workers a run has: First at the beginning, and one more, up to Most, whenever Spare said twice in succession that
+// there is a processor for it. It is asked every quarter of a second, and after each no, which cost the processor time that there is not
+// enough of, half as often as before.
 type Staff struct {
 	First, Most int
 	Spare       func() bool
 }
 
-// askSpare is how often Staff.Spare is asked.
-const askSpare = 250 * time.Millisecond
+// Staff.Spare is asked this often at first, and at least this often.
+const (
+	askSpare  = 250 * time.Millisecond
+	askSeldom = 16 * askSpare
+)
 
 // Run shares the checks of the queue among workers, each a goroutine that calls work with its number, and returns the parts of
 // each pass. Those of a bundle in which what a check found may depend on more than the bundle are left out, and it is to be
@@ -70,7 +74,8 @@ func Run(ctx context.Context, staff Staff, work func(ctx context.Context, number
 	for range staff.First {
 		start()
 	}
-	ask := time.NewTicker(askSpare)
+	pause := askSpare
+	ask := time.NewTimer(pause)
 	defer ask.Stop()
 	var late <-chan time.Time
 	over := ctx.Done()
@@ -84,14 +89,20 @@ func Run(ctx context.Context, staff Staff, work func(ctx context.Context, number
 		case <-late:
 			at = 0
 		case <-ask.C:
-			if started == staff.Most || ctx.Err() != nil || !q.waits() {
+			if started == staff.Most || ctx.Err() != nil {
 				continue
 			}
-			if spare++; !staff.Spare() {
+			switch spare++; {
+			case !q.waits():
 				spare = 0
-			} else if spare > 1 {
-				start()
+			case !staff.Spare():
+				spare, pause = 0, min(2*pause, askSeldom)
+			default:
+				if pause = askSpare; spare > 1 {
+					start()
+				}
 			}
+			ask.Reset(pause)
 		}
 	}
 	return r.found(failed)
