@@ -98,7 +98,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	machine.CollectLess(512 << 20)
+	machine.CollectLess(96 << 20)
 	switch {
 	case f.Cleanup:
 		return f.cleanUp(cmd)

@@ -12,7 +12,9 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"syscall"
+	"time"
 )
 
 // faults are the errors of the operating system that are the machine's, whoever met them on our side.
@@ -103,13 +105,38 @@ func BoundMemory() {
 }
 
 // CollectLess takes up to so many bytes, which are cheaper than collecting them, and less where the machine has less, unless
-// the environment says otherwise.
+// the environment says otherwise. What lives may take more: a limit of the runtime would then collect all the time.
 func CollectLess(most uint64) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	debug.SetMemoryLimit(min(int64(min(most, Memory()/3)), debug.SetMemoryLimit(-1))) // a bridge beside it needs some, and so does a burst
-	debug.SetGCPercent(400)
+	most = min(most, Memory()/3) // a bridge beside it needs some, and so does a burst
+	debug.SetGCPercent(mostGarbage)
+	go func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for percent := mostGarbage; ; time.Sleep(lookAtHeap) {
+			metrics.Read(live)
+			if now := garbage(live[0].Value.Uint64(), most); now != percent {
+				percent = now
+				debug.SetGCPercent(percent)
+			}
+		}
+	}()
+}
+
+// How much garbage there may be, in percent of what lives.
+const (
+	leastGarbage = 50
+	mostGarbage  = 400
+	lookAtHeap   = 50 * time.Millisecond
+)
+
+// garbage is as much as leaves the heap within a number of bytes, in steps of ten.
+func garbage(live, most uint64) int {
+	if live >= most {
+		return leastGarbage
+	}
+	return int(min(max((most-live)*10/max(live, 1)*10, leastGarbage), mostGarbage))
 }
 
 // Lacks lists what the machine is short of for a run. Where it has no way from a process to another, noLoopback says so, too.

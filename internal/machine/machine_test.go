@@ -32,3 +32,14 @@ func TestWorkersAreAtLeastOneAndAtMostThoseWanted(t *testing.T) {
 		}
 	}
 }
+
+// What lives decides how much garbage there may be beside it: the heap stays within its bytes where that does not mean to collect
+// all the time.
+func TestGarbageLeavesTheHeapWithinItsBytes(t *testing.T) {
+	const most = 96 << 20
+	for live, want := range map[uint64]int{0: mostGarbage, 10 << 20: mostGarbage, 32 << 20: 200, 48 << 20: 100, 90 << 20: leastGarbage, 300 << 20: leastGarbage} {
+		if got := garbage(live, most); got != want {
+			t.Errorf("%d MiB live: %d %% of garbage, want %d", live>>20, got, want)
+		}
+	}
+}
