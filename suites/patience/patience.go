@@ -142,10 +142,10 @@ var (
 	ErrGone     = errors.New("the bridge accepts no connections any more, as if it had ended")
 )
 
-// Within asks until done, at most for the time given.
+// Within asks until done, at most for the time given: ever less often, so that what has taken long is noticed a sixth of that late,
+// and a cache of a second is not asked fifty times.
 func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
-	tick := time.NewTicker(min(20*time.Millisecond, max(limit/100, time.Millisecond)))
-	defer tick.Stop()
+	began, often := time.Now(), min(20*time.Millisecond, max(limit/100, time.Millisecond))
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	for {
@@ -153,7 +153,7 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 			return true
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(often, time.Since(began)/6)):
 		case <-deadline.C:
 			return done()
 		case <-ctx.Done():
