@@ -229,8 +229,8 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 		caller.List(ctx).MustSucceed()
 		return func() *check.Response { return caller.List(ctx) }
 	}
-	few := fastest(50, 0, list(100))
-	many := fastest(500, 3*few, list(10_000))
+	few := fastest(50, 0, t.Calm, list(100))
+	many := fastest(500, 3*few, t.Calm, list(10_000))
 	if many > 3*few {
 		t.ExemptIfLate()
 	}
@@ -245,7 +245,7 @@ func discoveryBudget(ctx context.Context, t *check.T) {
 	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: discovery})
 	t.As(who).List(ctx).MustSucceed()
-	warm := fastest(500, discovery/10, func() *check.Response { return t.As(who).List(ctx) })
+	warm := fastest(500, discovery/10, t.Calm, func() *check.Response { return t.As(who).List(ctx) })
 	if warm > discovery/10 {
 		t.ExemptIfLate()
 	}
@@ -274,11 +274,16 @@ const enoughNoise = 4 * time.Second
 // than enoughNoise.
 const mayRefresh = 4
 
-// fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds.
-func fastest(n int, enough time.Duration, ask func() *check.Response) time.Duration {
+// whileCalm is how many requests show how long one takes where nothing else computes meanwhile: a bridge that builds a page of
+// 10,000 tools each time keeps a processor busy with each.
+const whileCalm = 20
+
+// fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds. Where calm says
+// that there was none since a time, it takes fewer.
+func fastest(n int, enough time.Duration, calm func(since time.Time) bool, ask func() *check.Response) time.Duration {
 	began := time.Now()
 	least := ask().Took
-	for i := 1; i < n && least > enough && (i < mayRefresh || time.Since(began) < enoughNoise); i++ {
+	for i := 1; i < n && least > enough && (i < mayRefresh || time.Since(began) < enoughNoise) && (i < whileCalm || !calm(began)); i++ {
 		least = min(least, ask().Took)
 	}
 	return least
