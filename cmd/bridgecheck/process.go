@@ -102,7 +102,10 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, func() { p.tree.Stop(grace(ctx)) })
+	s.stops = append(s.stops, func() {
+		p.tree.Stop(grace(ctx))
+		<-p.exited // before that the system does not count what it has computed
+	})
 	s.bridge = p
 	s.target.URL = "http://" + listen
 	if err := p.awaitReady(ctx, s.target.URL, plan.readyTimeout, o.Capabilities); err != nil {
