@@ -3,7 +3,6 @@ package surface
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
@@ -194,42 +193,14 @@ func (d *Differences) sarif(version string, line func(string) int) any {
 	}}}
 }
 
-// The part of JUnit that is needed: a case for each rule that a change breaks or may break.
-type (
-	junitSuites struct {
-		XMLName  xml.Name   `xml:"testsuites"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Suite    junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		Skipped *junitOutcome `xml:"skipped"`
-		Failure *junitOutcome `xml:"failure"`
-		Output  string        `xml:"system-out,omitempty"`
-	}
-	junitOutcome struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
+// writeJUnit writes a case for each rule that a change breaks or may break.
 func (d *Differences) writeJUnit(w io.Writer) error {
-	suite := junitSuite{Name: "bridgecheck.tools"}
+	suite := format.JUnitSuite{Name: "bridgecheck.tools"}
 	for _, r := range Rules() {
 		if r.Level == reports.MAY {
 			continue
 		}
-		c := junitCase{Name: r.ID, Class: "bridgecheck.tools." + string(r.Class)}
+		c := format.JUnitCase{Name: r.ID, Class: "bridgecheck.tools." + string(r.Class)}
 		var failing, allowed, warned []string
 		for _, change := range d.Changes {
 			if change.ID != r.ID {
@@ -247,10 +218,10 @@ func (d *Differences) writeJUnit(w io.Writer) error {
 		}
 		switch {
 		case failing != nil:
-			c.Failure = &junitOutcome{Message: fmt.Sprintf("%s: %d", r.Says, len(failing)), Text: strings.Join(failing, "\n")}
+			c.Failure = &format.JUnitOutcome{Message: fmt.Sprintf("%s: %d", r.Says, len(failing)), Text: strings.Join(failing, "\n")}
 			suite.Failures++
 		case allowed != nil:
-			c.Skipped = &junitOutcome{Message: fmt.Sprintf("allowed: %d", len(allowed)), Text: strings.Join(allowed, "\n")}
+			c.Skipped = &format.JUnitOutcome{Message: fmt.Sprintf("allowed: %d", len(allowed)), Text: strings.Join(allowed, "\n")}
 			suite.Skipped++
 		}
 		c.Output = strings.Join(warned, "\n")
@@ -258,10 +229,10 @@ func (d *Differences) writeJUnit(w io.Writer) error {
 	}
 	for _, p := range d.Problems {
 		text := terminal.VisibleLine(p.Text, 500)
-		suite.Cases = append(suite.Cases, junitCase{Name: fmt.Sprintf("allow-list %s:%d %s", p.File, p.Line, p.Clause), Class: "bridgecheck.tools",
-			Failure: &junitOutcome{Message: text, Text: text}})
+		suite.Cases = append(suite.Cases, format.JUnitCase{Name: fmt.Sprintf("allow-list %s:%d %s", p.File, p.Line, p.Clause), Class: "bridgecheck.tools",
+			Failure: &format.JUnitOutcome{Message: text, Text: text}})
 		suite.Failures++
 	}
 	suite.Tests = len(suite.Cases)
-	return format.EncodeJUnit(w, junitSuites{Name: "bridgecheck tools", Tests: suite.Tests, Failures: suite.Failures, Suite: suite})
+	return format.EncodeJUnit(w, "bridgecheck tools", "", suite)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// The part of the JUnit format that Jenkins, GitLab and GitHub viewers share. Attributes and elements stand in the
+// The part of JUnit that Jenkins, GitLab and GitHub viewers share. Attributes and elements stand in the
 // order of Jenkins' schema.
 type (
 	junitSuites struct {
@@ -20,31 +20,31 @@ type (
 		Failures int          `xml:"failures,attr"`
 		Errors   int          `xml:"errors,attr"`
 		Skipped  int          `xml:"skipped,attr"`
-		Time     string       `xml:"time,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
+		Time     string       `xml:"time,attr,omitempty"`
+		Suites   []JUnitSuite `xml:"testsuite"`
 	}
-	junitSuite struct {
+	JUnitSuite struct {
 		Name       string          `xml:"name,attr"`
 		Tests      int             `xml:"tests,attr"`
 		Failures   int             `xml:"failures,attr"`
 		Errors     int             `xml:"errors,attr"`
 		Skipped    int             `xml:"skipped,attr"`
-		Time       string          `xml:"time,attr"`
-		Timestamp  string          `xml:"timestamp,attr"`
+		Time       string          `xml:"time,attr,omitempty"`
+		Timestamp  string          `xml:"timestamp,attr,omitempty"`
 		Properties []junitProperty `xml:"properties>property"`
-		Cases      []junitCase     `xml:"testcase"`
+		Cases      []JUnitCase     `xml:"testcase"`
 	}
-	junitCase struct {
+	JUnitCase struct {
 		Name       string          `xml:"name,attr"`
 		Class      string          `xml:"classname,attr"`
-		Time       string          `xml:"time,attr"`
+		Time       string          `xml:"time,attr,omitempty"`
 		Properties []junitProperty `xml:"properties>property"`
-		Skipped    *junitOutcome   `xml:"skipped"`
-		Error      *junitOutcome   `xml:"error"`
-		Failure    *junitOutcome   `xml:"failure"`
+		Skipped    *JUnitOutcome   `xml:"skipped"`
+		Error      *JUnitOutcome   `xml:"error"`
+		Failure    *JUnitOutcome   `xml:"failure"`
 		Output     string          `xml:"system-out,omitempty"`
 	}
-	junitOutcome struct {
+	JUnitOutcome struct {
 		Message string `xml:"message,attr"`
 		Type    string `xml:"type,attr,omitempty"`
 		Text    string `xml:",chardata"`
@@ -60,40 +60,39 @@ type (
 // <failure>, clauses that were not tested and known failures <skipped> with the reason, errors of a check <error>.
 // A warning is a passing case with its text in <system-out>; each case has its verdict as a property.
 func writeJUnit(w io.Writer, r *reports.Report) error {
-	all := junitSuites{Name: "bridgecheck", Time: seconds(float64(r.DurationMS))}
-	var suites []junitSuite
+	var suites []JUnitSuite
 	for _, area := range r.Areas() {
 		suites = append(suites, junitArea(r, area))
 	}
 	if whole := junitWhole(r); whole.Tests > 0 {
 		suites = append(suites, whole)
 	}
+	return EncodeJUnit(w, "bridgecheck", seconds(float64(r.DurationMS)), suites...)
+}
+
+// EncodeJUnit writes suites as an XML document, indented. took is in seconds; empty: nobody measured it.
+func EncodeJUnit(w io.Writer, name, took string, suites ...JUnitSuite) error {
+	all := junitSuites{Name: name, Time: took, Suites: suites}
 	for _, suite := range suites {
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
 		all.Errors += suite.Errors
 		all.Skipped += suite.Skipped
-		all.Suites = append(all.Suites, suite)
 	}
-	return EncodeJUnit(w, all)
-}
-
-// EncodeJUnit writes a value as an XML document, indented. Its type is the part of JUnit that the caller has.
-func EncodeJUnit(w io.Writer, suites any) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
-	if err := encoder.Encode(suites); err != nil {
+	if err := encoder.Encode(all); err != nil {
 		return fmt.Errorf("encode JUnit: %w", err)
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
 }
 
-func junitArea(r *reports.Report, area string) junitSuite {
-	suite := junitSuite{
+func junitArea(r *reports.Report, area string) JUnitSuite {
+	suite := JUnitSuite{
 		Name:      "bridgecheck." + area,
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{
@@ -125,30 +124,30 @@ func junitArea(r *reports.Report, area string) junitSuite {
 }
 
 // junitWhole has what fails a run beside its clauses: entries of the baseline that do not hold, and its early end.
-func junitWhole(r *reports.Report) junitSuite {
+func junitWhole(r *reports.Report) JUnitSuite {
 	const name = "bridgecheck.run"
-	suite := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	suite := JUnitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, p := range r.BaselineProblems {
 		text := terminal.VisibleLine(p.Text, 1000)
-		suite.Cases = append(suite.Cases, junitCase{Name: fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause), Class: name, Time: seconds(0),
-			Failure: &junitOutcome{Message: text, Type: "baseline", Text: text}})
+		suite.Cases = append(suite.Cases, JUnitCase{Name: fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause), Class: name, Time: seconds(0),
+			Failure: &JUnitOutcome{Message: text, Type: "baseline", Text: text}})
 		suite.Failures++
 	}
 	if r.CutShort != "" {
 		text := "the run was cut short: " + terminal.VisibleLine(r.CutShort, 1000)
-		suite.Cases = append(suite.Cases, junitCase{Name: "complete", Class: name, Time: seconds(0), Error: &junitOutcome{Message: text, Type: "cut-short", Text: text}})
+		suite.Cases = append(suite.Cases, JUnitCase{Name: "complete", Class: name, Time: seconds(0), Error: &JUnitOutcome{Message: text, Type: "cut-short", Text: text}})
 		suite.Errors++
 	}
 	suite.Tests = len(suite.Cases)
 	return suite
 }
 
-func junitCaseOf(r reports.Result, strict bool) junitCase {
-	c := junitCase{
+func junitCaseOf(r reports.Result, strict bool) JUnitCase {
+	c := JUnitCase{
 		Name: r.ID, Class: "bridgecheck." + r.Area, Time: seconds(r.DurationMS),
 		Properties: []junitProperty{{"verdict", string(r.Verdict)}, {"level", string(r.Level)}},
 	}
-	outcome := &junitOutcome{Message: terminal.VisibleLine(r.Message, 1000), Type: string(r.Verdict)}
+	outcome := &JUnitOutcome{Message: terminal.VisibleLine(r.Message, 1000), Type: string(r.Verdict)}
 	switch r.Verdict {
 	case reports.Fail, reports.Fixed:
 		c.Failure, outcome.Text = outcome, details(r)
