@@ -13,23 +13,21 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/bridgetest"
 )
 
-// childMode says what a process of this test is: "ginkgo" or "runt".
+// childMode says what a process of this test is: "ginkgo", "runt", or "few" with a bridge of changes and perhaps "strict".
 const childMode = "BRIDGECHECK_TEST_FACE"
 
 func reference(t testing.TB, site string) http.Handler {
-	b, err := bridge.New(bridge.Options{
+	b := must.Get(bridge.New(bridge.Options{
 		Drupal:           site,
 		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: bridgetest.DiscoveryTTL},
 		CallOptions:      bridge.CallOptions{UpstreamTimeout: bridgetest.UpstreamTimeout},
 		Logger:           slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(b.Close)
 	return b
 }
@@ -54,7 +52,15 @@ func TestChild(t *testing.T) {
 		stand := bridgetest.Start(t, bridgetest.Handler(reference))
 		suites.RunT(t, stand.Target(), stand.Options())
 	default:
-		t.Skip("it is for the tests below to run")
+		few, ok := strings.CutPrefix(os.Getenv(childMode), "few ")
+		if !ok {
+			t.Skip("it is for the tests below to run")
+		}
+		name, strict := strings.CutSuffix(few, " strict")
+		stand := bridgetest.Start(t, bridgetest.Handler(func(t testing.TB, site string) http.Handler { return changes[name](reference(t, site)) }))
+		o := stand.Options()
+		o.Only, o.Strict = []string{"describe/missing-name", "describe/unknown-404", "http/nosniff", "per-tool/answers"}, strict
+		suites.RunT(t, stand.Target(), o)
 	}
 }
 
@@ -62,6 +68,25 @@ func child(t *testing.T, mode, interruptAt string, args ...string) (output strin
 	t.Helper()
 	t.Setenv(childMode, mode)
 	return start(t, os.Args[0], interruptAt, append([]string{"-test.run=^TestChild$", "-test.v"}, args...))
+}
+
+// RunT fails the subtests of the clauses that fail, and says what is wrong.
+func TestRunT(t *testing.T) {
+	for bridge, c := range map[string]struct {
+		code  int
+		texts []string
+	}{
+		"correct": {0, []string{"--- PASS: TestChild/describe/missing-name", "--- PASS: TestChild/http/nosniff", "partial: filters left clauses out",
+			"!per-tool", "!FAIL", "!warning"}},
+		"broken": {1, []string{"--- PASS: TestChild/describe/missing-name", "--- FAIL: TestChild/describe/unknown-404", "--- PASS: TestChild/http/nosniff",
+			"warning: ", "curl -i", "bridgecheck checks explain describe/unknown-404", "not conformant: 1 clause fails"}},
+		"broken strict": {1, []string{"--- FAIL: TestChild/http/nosniff", "!warning: "}},
+	} {
+		t.Run(bridge, func(t *testing.T) {
+			output, code := child(t, "few "+bridge, "")
+			expect(t, output, code, c.code, c.texts...)
+		})
+	}
 }
 
 // RunT inside somebody's Ginkgo suite leaves that intact.
@@ -83,10 +108,7 @@ func TestAModuleOfItsOwn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the example module is not built")
 	}
-	module, err := filepath.Abs(filepath.Join(root, "examples", "own-checks"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Get(filepath.Abs(filepath.Join(root, "examples", "own-checks")))(t)
 	run := func(environment []string, args ...string) (string, int) {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir, cmd.Env = module, append(os.Environ(), environment...)
