@@ -20,6 +20,7 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The benchmarks put the bridge beside the least that could do the same, in one run and taking turns, and report how
@@ -94,10 +95,7 @@ func benchSite(b *testing.B) *httptest.Server {
 
 // floor is the least that a bridge could be: it validates with the same library, calls the site and splices the result.
 func floor(b *testing.B, site string) *httptest.Server {
-	schema, err := gojsonschema.NewSchema(gojsonschema.NewStringLoader(benchSchema))
-	if err != nil {
-		b.Fatal(err)
-	}
+	schema := must.Get(gojsonschema.NewSchema(gojsonschema.NewStringLoader(benchSchema)))(b)
 	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
 	var id atomic.Int64
 	r := mux.NewRouter()
@@ -213,10 +211,7 @@ func fetch(url string) func() *http.Request {
 }
 
 func benchBridge(b *testing.B, site string) *httptest.Server {
-	br, err := bridge.New(bridge.Options{Drupal: site})
-	if err != nil {
-		b.Fatal(err)
-	}
+	br := must.Get(bridge.New(bridge.Options{Drupal: site}))(b)
 	return serve(b, br)
 }
 
@@ -296,10 +291,7 @@ func BenchmarkFirstListOf10000(b *testing.B) {
 		s.change(func() {
 			s.meta = fmt.Sprintf(`{"mcp":{"discovery":true},"salt":"%x"}`, sha256.Sum256([]byte{byte(salt)}))
 		})
-		br, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{MaxAnswer: 256 << 20}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		br := must.Get(bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{MaxAnswer: 256 << 20}}))(b)
 		b.StartTimer()
 		w := httptest.NewRecorder()
 		br.ServeHTTP(w, httptest.NewRequest("GET", "/mcp/tools/list", nil))
@@ -315,10 +307,7 @@ func BenchmarkFirstListOf10000(b *testing.B) {
 // A bridge must cost nothing to make: many tests make one each.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
-		br, err := bridge.New(bridge.Options{Drupal: "http://127.0.0.1:1"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		br := must.Get(bridge.New(bridge.Options{Drupal: "http://127.0.0.1:1"}))(b)
 		br.Close()
 	}
 }

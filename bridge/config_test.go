@@ -15,6 +15,7 @@ import (
 	"weak"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
@@ -56,24 +57,15 @@ func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "b.yaml")
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("secret", "hunter2\n")
 	write("b.yaml", "drupal: http://file\npage_size: 10\ndiscovery_ttl: 5m\ninclude: [a.*, b]\nservice_password_file: secret\n"+
 		"types:\n  geofield: {schema: {type: object}, settings: {max: properties/lat/maximum}}\n")
-	o, err := bridge.LoadConfig(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(bridge.LoadConfig(file))(t)
 	env := map[string]string{"DRUPAL_URL": "http://env", "BRIDGE_PERMISSION_TTL": "1", "BRIDGE_UPSTREAM_TIMEOUT": "2.5"}
-	if err := o.FromEnv(func(k string) string { return env[k] }); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Flags().Parse([]string{"--page-size", "20", "--read-only", "true"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.FromEnv(func(k string) string { return env[k] }))
+	must.Do(t, o.Flags().Parse([]string{"--page-size", "20", "--read-only", "true"}))
 	got := fmt.Sprintln(o.Drupal, o.PageSize, o.DiscoveryTTL, o.PermissionTTL, o.UpstreamTimeout, o.Include, o.ReadOnly, o.ServicePassword, len(o.Types["geofield"].Settings))
 	if want := "http://env 20 5m0s 1s 2.5s [a.* b] true [redacted] 1\n"; got != want {
 		t.Errorf("options = %s\nwant      %s", got, want)
@@ -121,10 +113,7 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 
 func TestReloadDropsNothing(t *testing.T) {
 	s, other := newSite(t, method("content.x")), newSite(t, method("content.y"))
-	b, err := bridge.New(bridge.Options{Drupal: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL}))(t)
 	front := serve(t, b)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -166,23 +155,18 @@ func TestReloadForgetsTheEarlierOptions(t *testing.T) {
 	s := newSite(t, method("content.x"))
 	transport := &http.Transport{}
 	gone := weak.Make(transport)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, Transport: transport})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL, Transport: transport}))(t)
 	transport = nil
 	front := serve(t, b)
-	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
-	if r := mcpPost(t, front.URL, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); !strings.Contains(r.Body, "content.x") {
+	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	if r := mcpPost(t, front, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); !strings.Contains(r.Body, "content.x") {
 		t.Fatalf("the list is %s", r.Body)
 	}
 	get(t, front, "/mcp/tools/list")
 	if runtime.GC(); gone.Value() == nil {
 		t.Fatal("the options in force are gone")
 	}
-	if err := b.Reload(bridge.Options{Drupal: s.URL}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reload(bridge.Options{Drupal: s.URL}))
 	eventually(t, "what the earlier options made is still there", func() bool { runtime.GC(); return gone.Value() == nil })
 }
 
@@ -190,10 +174,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	s := newSite(t, echo)
 	before := runtime.NumGoroutine()
 	for range 10 {
-		b, err := bridge.New(bridge.Options{Drupal: s.URL, DiscoveryOptions: bridge.DiscoveryOptions{Background: time.Minute}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(bridge.New(bridge.Options{Drupal: s.URL, DiscoveryOptions: bridge.DiscoveryOptions{Background: time.Minute}}))(t)
 		r := httptest.NewRequest("GET", "/mcp/tools/list", nil)
 		w := httptest.NewRecorder()
 		b.ServeHTTP(w, r)
@@ -215,10 +196,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 func TestServeEndsWithItsContext(t *testing.T) {
 	s := newSite(t, echo)
 	address, stop := served(t, bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{HeaderTimeout: 50 * time.Millisecond}})
-	slow, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := must.Get(net.Dial("tcp", address))(t)
 	defer slow.Close()
 	fmt.Fprint(slow, "GET /healthz HTTP/1.1\r\nHost:")
 	slow.SetReadDeadline(time.Now().Add(5 * time.Second))

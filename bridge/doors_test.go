@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Refused requests are logged without secrets, each address apart, and all counted.
@@ -34,10 +35,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 		o.RatePerSec, o.RateBurst, o.TotalFailures = 0.001, 1, 1000
 	})
 	from := func(address, user, password, path string, headers ...string) int {
-		r, err := http.NewRequest("GET", front.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest("GET", front.URL+path, nil))(t)
 		r.Header.Set("X-Forwarded-For", address)
 		if user != "" {
 			r.SetBasicAuth(user, password)
@@ -47,10 +45,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 				r.Host = headers[i+1]
 			}
 		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(http.DefaultClient.Do(r))(t)
 		res.Body.Close()
 		return res.StatusCode
 	}
@@ -113,10 +108,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 // An address that could be read as another, or as two, replaces no site.
 func TestABadAddressReplacesNoSite(t *testing.T) {
 	s := newSite(t, echo)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, ToolOptions: bridge.ToolOptions{PageSize: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL, ToolOptions: bridge.ToolOptions{PageSize: 7}}))(t)
 	defer b.Close()
 	front := serve(t, b)
 	for _, bad := range []string{
@@ -169,32 +161,18 @@ func TestExposedFilesAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	secret, config := filepath.Join(dir, "it's secret"), filepath.Join(dir, "bridge.yaml")
 	for path, text := range map[string]string{secret: "p", config: "drupal: http://site.example\nservice_user: u\nservice_password_file: \"it's secret\"\nvisibility: broad\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	said := func(mode os.FileMode, path string) string {
 		t.Helper()
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		o, err := bridge.LoadConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, mode))
+		o := must.Get(bridge.LoadConfig(config))(t)
 		log := &logged{}
 		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
-		b, err := bridge.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(bridge.New(o))(t)
 		defer b.Close()
-		if err := b.Reload(o); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Reload(o))
+		must.Do(t, os.Chmod(path, 0o600))
 		return log.String()
 	}
 	for _, c := range []struct {
@@ -226,18 +204,9 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 	}{{"127.0.0.1:0", false, false}, {"0.0.0.0:0", false, true}, {"0.0.0.0:0", true, false}} {
 		log := &logged{}
 		o := bridge.Options{Drupal: s.URL, PlainHTTP: c.plain, Logger: slog.New(slog.NewTextHandler(log, nil))}
-		b, err := bridge.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := o.Server(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := net.Listen("tcp4", c.listen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(bridge.New(o))(t)
+		server := must.Get(o.Server(b))(t)
+		l := must.Get(net.Listen("tcp4", c.listen))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		if err := bridge.Serve(ctx, server, l); err != nil {
 			t.Error(err)

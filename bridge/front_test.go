@@ -3,6 +3,8 @@ package bridge_test
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestViolationsAreAllNamed(t *testing.T) {
@@ -17,9 +19,7 @@ func TestViolationsAreAllNamed(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(r.Body), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(r.Body), &got))
 	d := got.Error.Data
 	if r.Status != 400 || d.Parameter != "a" || d.Expected != "a value" || d.Received != "nothing" || len(d.Errors) != 2 ||
 		d.Errors[1].Parameter != "b.c" || d.Errors[1].Schema_path != "#/properties/b/properties/c/enum" {

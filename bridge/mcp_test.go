@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // asUser signs every request of a client in.
@@ -41,11 +42,8 @@ func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
 			}
 		},
 	})
-	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: front.URL + "/mcp", HTTPClient: &http.Client{Transport: asUser{"agent"}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(client.Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: front.URL + "/mcp", HTTPClient: &http.Client{Transport: asUser{"agent"}}}, nil))(t)
 	defer session.Close()
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
@@ -73,27 +71,12 @@ func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
 }
 
 // mcpPost sends a message of a session; id "" goes without one.
-func mcpPost(t testing.TB, url string, user, id, body string) reply {
+func mcpPost(t testing.TB, front *httptest.Server, user, id, body string) reply {
 	t.Helper()
-	r, err := http.NewRequest("POST", url+"/mcp", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	if id == "" {
+		return send(t, front, user, "POST", "/mcp", body)
 	}
-	r.SetBasicAuth(user, user+"-pass")
-	r.Header.Set("Content-Type", "application/json")
-	if id != "" {
-		r.Header.Set("Mcp-Session-Id", id)
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply{res.StatusCode, res.Header, string(b)}
+	return send(t, front, user, "POST", "/mcp", body, "Mcp-Session-Id", id)
 }
 
 const (
@@ -104,7 +87,7 @@ const (
 func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
 	clock := &clock{}
 	front := start(t, newSite(t, echo), func(o *bridge.Options) { o.Now, o.SessionIdle = clock.now, time.Minute })
-	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
 	for _, step := range []struct {
 		name, user, id string
 		wait           time.Duration
@@ -119,7 +102,7 @@ func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
 		{"unused for too long", "agent", id, 61 * time.Second, 404},
 	} {
 		clock.advance(step.wait)
-		if got := mcpPost(t, front.URL, step.user, step.id, ping); got.Status != step.want {
+		if got := mcpPost(t, front, step.user, step.id, ping); got.Status != step.want {
 			t.Errorf("%s: got %d %s, want %d", step.name, got.Status, got.Body, step.want)
 		}
 	}
@@ -137,7 +120,7 @@ func TestRefusalsOfMCP(t *testing.T) {
 			io.WriteString(w, `{"data":[`+echo+`]}`)
 		}
 	})
-	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
 	for name, c := range map[string]struct {
 		user, method, body string
 		headers            []string
@@ -171,10 +154,7 @@ func TestRefusalsOfMCP(t *testing.T) {
 
 func TestStdioSpeaksOnlyMessages(t *testing.T) {
 	s := newSite(t, echo)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL}))(t)
 	defer b.Close()
 	in := strings.Join([]string{
 		initialize,
@@ -186,9 +166,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"content.echo","arguments":{"n":1}}}`,
 	}, "\n")
 	var out strings.Builder
-	if err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"))
 	var lines []string
 	for scan := bufio.NewScanner(strings.NewReader(out.String())); scan.Scan(); {
 		lines = append(lines, scan.Text())
@@ -202,16 +180,10 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 
 func TestStreamsEndWithAReload(t *testing.T) {
 	s := newSite(t, echo)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL}))(t)
 	front := serve(t, b)
-	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
-	r, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+"/mcp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", front.URL+"/mcp", nil))(t)
 	r.SetBasicAuth("agent", "agent-pass")
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Mcp-Session-Id", id)
@@ -220,9 +192,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		t.Fatalf("the stream does not open: %v %v", res, err)
 	}
 	defer res.Body.Close()
-	if err := b.Reload(bridge.Options{Drupal: s.URL}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reload(bridge.Options{Drupal: s.URL}))
 	if _, err := io.ReadAll(res.Body); err != nil {
 		t.Errorf("the stream broke off: %v", err)
 	}
@@ -231,21 +201,21 @@ func TestStreamsEndWithAReload(t *testing.T) {
 // Opening a session with 500 tools takes less than 5 ms, once the site has been asked.
 func BenchmarkSessionOpenWith500Tools(b *testing.B) {
 	front := start(b, newSite(b, bulk(500)...))
-	mcpPost(b, front.URL, "agent", "", initialize)
+	mcpPost(b, front, "agent", "", initialize)
 	for b.Loop() {
-		id := mcpPost(b, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
-		mcpPost(b, front.URL, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		id := mcpPost(b, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+		mcpPost(b, front, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	}
 }
 
 // A thousand idle sessions hold less than 60 MB.
 func BenchmarkThousandIdleSessions(b *testing.B) {
 	front := start(b, newSite(b, bulk(500)...))
-	mcpPost(b, front.URL, "agent", "", initialize)
+	mcpPost(b, front, "agent", "", initialize)
 	for b.Loop() {
 		before := heap()
 		for range 1000 {
-			mcpPost(b, front.URL, "agent", "", initialize)
+			mcpPost(b, front, "agent", "", initialize)
 		}
 		b.ReportMetric(float64(heap()-before)/1e6, "MB/1000")
 	}
@@ -264,15 +234,12 @@ func BenchmarkThousandListeningSessions(b *testing.B) {
 	defer end() // else the bridge waits for its streams
 	for b.Loop() {
 		front := start(b, newSite(b, bulk(500)...)) // its own: sessions whose streams have just ended still count
-		mcpPost(b, front.URL, "agent", "", initialize)
+		mcpPost(b, front, "agent", "", initialize)
 		before := heap()
 		for range 1000 {
-			conn, err := net.Dial("tcp", front.Listener.Addr().String())
-			if err != nil {
-				b.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", front.Listener.Addr().String()))(b)
 			open = append(open, conn)
-			id := mcpPost(b, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+			id := mcpPost(b, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
 			fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: bridge\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", id)
 			status := make([]byte, len("HTTP/1.1 200"))
 			if _, err := io.ReadFull(conn, status); err != nil || !strings.HasSuffix(string(status), " 200") {

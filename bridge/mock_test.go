@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
@@ -19,20 +20,11 @@ import (
 // mock serves a built-in site.
 func mock(t *testing.T, name string, change func(*fixtures.Site)) *httptest.Server {
 	t.Helper()
-	s, err := fixtures.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(fixtures.Builtin(name))(t)
 	s = s.Clone()
 	change(s)
-	extension, err := module.New(module.V13)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	extension := must.Get(module.New(module.V13))(t)
+	d := must.Get(mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
 	behind := httptest.NewServer(d)
 	t.Cleanup(behind.Close)
 	return behind
@@ -120,7 +112,7 @@ func toolsOf(t *testing.T, f *httptest.Server, revision string) []any {
 	meta := `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	if revision != "2026-07-28" {
 		meta = ""
-		headers = append(headers, "Mcp-Session-Id", mcpPost(t, f.URL, "agent", "", strings.Replace(initialize, "2025-11-25", revision, 1)).Header.Get("Mcp-Session-Id"))
+		headers = append(headers, "Mcp-Session-Id", mcpPost(t, f, "agent", "", strings.Replace(initialize, "2025-11-25", revision, 1)).Header.Get("Mcp-Session-Id"))
 	}
 	var tools []any
 	for cursor := ""; ; {
@@ -145,9 +137,6 @@ func toolsOf(t *testing.T, f *httptest.Server, revision string) []any {
 
 func front(t *testing.T, o bridge.Options) *httptest.Server {
 	t.Helper()
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(o))(t)
 	return serve(t, b)
 }

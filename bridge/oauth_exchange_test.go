@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // exchanging puts a token endpoint beside an authority, and a bridge that uses it before a site.
@@ -109,9 +110,7 @@ func TestExchangeIsConfiguredStrictly(t *testing.T) {
 	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{
 		OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp",
 		OAuthExchange: "site", OAuthClient: "c", OAuthClientSecret: "s"}}
-	if err := good.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, good.Check())
 	for name, change := range map[string]func(*bridge.Options){
 		"no issuer":           func(o *bridge.Options) { o.OAuthIssuer, o.OAuthResource = "", "" },
 		"no client":           func(o *bridge.Options) { o.OAuthClient = "" },

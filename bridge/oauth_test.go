@@ -5,14 +5,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +23,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // authority is an authorization server small enough to read: it publishes keys and signs whatever it is given.
@@ -103,22 +101,8 @@ func (a *authority) sign(t *testing.T, method jwt.SigningMethod, key crypto.Priv
 			delete(token.Header, name)
 		}
 	}
-	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(token.SignedString(key))(t)
 	return text
-}
-
-// signText signs a header and claims as they are written, which may be no JSON.
-func signText(t *testing.T, header, claims string) string {
-	t.Helper()
-	text := encoded([]byte(header)) + "." + encoded([]byte(claims))
-	signature, err := jwt.SigningMethodRS256.Sign(text, rsaKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text + "." + encoded(signature)
 }
 
 func (a *authority) token(t *testing.T, claims map[string]any) string {
@@ -151,100 +135,10 @@ func listed(t *testing.T, front *httptest.Server, token string) reply {
 	return as(t, front, token, "/mcp", listTools, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
 }
 
-func TestHostileTokensGoNoFurther(t *testing.T) {
-	a := newAuthority(t)
-	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := rsaKey().PublicKey
-	good := a.token(t, nil)
-	head, rest, _ := strings.Cut(good, ".")
-	payload, _, _ := strings.Cut(rest, ".")
-	confused := encoded([]byte(`{"alg":"HS256","kid":"one"}`)) + "." + payload
-	mac := hmac.New(sha256.New, public.N.Bytes())
-	io.WriteString(mac, confused)
-	rs := func(claims, header map[string]any) string {
-		return a.sign(t, jwt.SigningMethodRS256, rsaKey(), claims, header)
-	}
-	past, soon := time.Now().Add(-time.Minute).Unix(), time.Now().Add(time.Minute).Unix()
-	const plainHeader = `{"alg":"RS256","kid":"one"}`
-	claims := func(more string) string {
-		return fmt.Sprintf(`{"iss":%q,"sub":"low","client_id":"c","aud":%q,"scope":"content:read"%s}`, a.URL, resource, more)
-	}
-	if _, front := guarded(t, a); listed(t, front, signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d`, soon)))).Status != 200 {
-		t.Fatal("a token with claims as this test writes them is refused")
-	}
-	for name, token := range map[string]string{
-		"alg none":              a.sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil, nil),
-		"alg None":              encoded([]byte(`{"alg":"None"}`)) + "." + payload + ".",
-		"signed with a secret":  confused + "." + encoded(mac.Sum(nil)),
-		"another algorithm":     a.sign(t, jwt.SigningMethodRS512, rsaKey(), nil, nil),
-		"another signer":        a.sign(t, jwt.SigningMethodRS256, stranger, nil, nil),
-		"another audience":      rs(map[string]any{"aud": "https://other.example/mcp"}, nil),
-		"audiences, not ours":   rs(map[string]any{"aud": []string{"a", resource + "/"}}, nil),
-		"no audience":           rs(map[string]any{"aud": nil}, nil),
-		"another issuer":        rs(map[string]any{"iss": "https://other.example"}, nil),
-		"no issuer":             rs(map[string]any{"iss": nil}, nil),
-		"expired":               rs(map[string]any{"exp": past}, nil),
-		"never expires":         rs(map[string]any{"exp": nil}, nil),
-		"not valid yet":         rs(map[string]any{"nbf": soon}, nil),
-		"unknown kid":           rs(nil, map[string]any{"kid": "two"}),
-		"an ID token's type":    rs(nil, map[string]any{"typ": "logout+jwt"}),
-		"critical header":       rs(nil, map[string]any{"crit": []string{"exp"}}),
-		"scope is a number":     rs(map[string]any{"scope": 5}, nil),
-		"ended, but for EXP":    signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d,"EXP":%d`, past, soon))),
-		"an end twice":          signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d,"exp":%d`, past, soon))),
-		"a subject twice":       signText(t, plainHeader, claims(fmt.Sprintf(`,"sub":"admin","exp":%d`, soon))),
-		"an end as a text":      signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":"%d"`, soon))),
-		"claims and more":       signText(t, plainHeader, claims(fmt.Sprintf(`,"exp":%d`, soon))+`{}`),
-		"an algorithm twice":    signText(t, `{"alg":"none","alg":"RS256","kid":"one"}`, claims(fmt.Sprintf(`,"exp":%d`, soon))),
-		"crit is null":          signText(t, `{"alg":"RS256","kid":"one","crit":null}`, claims(fmt.Sprintf(`,"exp":%d`, soon))),
-		"no token":              "x",
-		"two parts":             head + "." + payload,
-		"no signature":          head + "." + payload + ".",
-		"a broken signature":    good[:len(good)-4] + "AAAA",
-		"opaque":                "agent-token",
-		"long":                  strings.Repeat("x", 20<<10),
-		"a key in the header":   rs(nil, map[string]any{"jwk": map[string]any{"kty": "oct", "k": "AA"}, "kid": "mine"}),
-		"a key at the signer's": rs(nil, map[string]any{"jku": "http://evil.example/jwks", "kid": "mine"}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, front := guarded(t, a)
-			if control := listed(t, front, good); control.Status != 200 {
-				t.Fatalf("a good token: got %d %s", control.Status, control.Body)
-			}
-			before := s.discoveries.Load()
-			for path, got := range map[string]reply{
-				"/mcp": listed(t, front, token), "list": as(t, front, token, "/mcp/tools/list", ""),
-				"invoke": as(t, front, token, "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`),
-				"admin":  as(t, front, token, "/mcp/admin/diagnostics", ""),
-			} {
-				challenge := got.Header.Get("WWW-Authenticate")
-				if got.Status != 401 || !strings.Contains(challenge, `error="invalid_token"`) || !strings.Contains(challenge, `resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource/mcp"`) {
-					t.Errorf("%s: got %d %s %s", path, got.Status, challenge, got.Body)
-				}
-				if len(token) > 20 && strings.Contains(got.Body+challenge, token) {
-					t.Errorf("%s: the token is in the response", path)
-				}
-			}
-			if s.discoveries.Load() != before || s.calls.Load() > 0 {
-				t.Error("the site was asked")
-			}
-		})
-	}
-}
-
 func TestGoodTokensOfAllKinds(t *testing.T) {
 	a := newAuthority(t)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	point, err := ec.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ec := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	point := must.Get(ec.PublicKey.Bytes())(t)
 	edPublic, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -361,9 +255,7 @@ func TestASessionOutlivesItsToken(t *testing.T) {
 func TestOAuthIsConfiguredStrictly(t *testing.T) {
 	good := bridge.Options{Drupal: "http://127.0.0.1:1", OAuthOptions: bridge.OAuthOptions{
 		OAuthIssuer: "https://as.example", OAuthResource: "https://bridge.example/mcp"}}
-	if err := good.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, good.Check())
 	for says, change := range map[string]func(*bridge.Options){
 		"without oauth_issuer": func(o *bridge.Options) { o.OAuthIssuer = "" },
 		"needs oauth_resource": func(o *bridge.Options) { o.OAuthResource = "" },
@@ -393,9 +285,7 @@ func TestStdioNeedsNoToken(t *testing.T) {
 	defer b.Close()
 	in := initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"content.write"}}`
 	var out strings.Builder
-	if err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"))
 	if !strings.Contains(out.String(), `"id":2,"result":{"content"`) {
 		t.Errorf("got %s", out.String())
 	}

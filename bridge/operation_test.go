@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // eventually waits for what another goroutine does.
@@ -67,18 +68,9 @@ func TestMetricsCountAndNameNobody(t *testing.T) {
 // served starts a bridge as the command does, and gives its address and what ends it.
 func served(t *testing.T, o bridge.Options) (address string, stop func() error) {
 	t.Helper()
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := o.Server(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(o))(t)
+	server := must.Get(o.Server(b))(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- bridge.Serve(ctx, server, l) }()
@@ -126,36 +118,22 @@ func TestRequestsUnderWayGetAResponseBeforeTheEnd(t *testing.T) {
 }
 
 func TestTheBridgesOwnCertificate(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bridge"}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	dir := t.TempDir()
 	o := bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{
 		TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}}
 	for file, block := range map[string]*pem.Block{o.TLSCert: {Type: "CERTIFICATE", Bytes: der}, o.TLSKey: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	address, _ := served(t, o)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer client.CloseIdleConnections()
-	res, err := client.Get("https://" + address + "/mcp/tools/list")
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(client.Get("https://" + address + "/mcp/tools/list"))(t)
 	res.Body.Close()
 	if res.StatusCode != 200 || res.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("status %d, TLS %x", res.StatusCode, res.TLS.Version)
@@ -172,10 +150,7 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {
 	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{BodyTimeout: 50 * time.Millisecond}})
 	for _, path := range []string{"/mcp/tools/invoke", "/mcp"} {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", address))(t)
 		defer c.Close()
 		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path)
 		c.SetReadDeadline(time.Now().Add(5 * time.Second))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // logged is a log that tests read while it is written.
@@ -37,10 +38,7 @@ func (l *logged) String() string {
 // exchangeRaw sends bytes on a connection of its own and gives the responses until the server closes it.
 func exchangeRaw(t *testing.T, address, request string) string {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", address))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(5 * time.Second))
 	go io.WriteString(c, request)
@@ -53,10 +51,7 @@ func TestTheBridgeDrains(t *testing.T) {
 	s := newSite(t, echo)
 	address, stop := served(t, bridge.Options{Drupal: s.URL, ServingOptions: bridge.ServingOptions{DrainPause: 1500 * time.Millisecond}})
 	status := func(method, path string) (int, bool) {
-		r, err := http.NewRequest(method, "http://"+address+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(method, "http://"+address+path, nil))(t)
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return 0, false
@@ -113,10 +108,7 @@ func TestARefusedBodyIsDrained(t *testing.T) {
 		"no credentials":    {"/mcp/admin/invalidate", "Content-Length: %d", " 401 "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", address))(t)
 			defer conn.Close()
 			conn.SetDeadline(time.Now().Add(20 * time.Second))
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+c.header+"\r\n\r\n", c.path, size)
@@ -221,10 +213,7 @@ func TestARequestHasOneBound(t *testing.T) {
 
 // Proxies must close an idle connection first; Caddy keeps them for 2 minutes.
 func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
-	server, err := bridge.Options{Drupal: "http://site.example"}.Server(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(bridge.Options{Drupal: "http://site.example"}.Server(nil))(t)
 	if server.IdleTimeout <= 2*time.Minute {
 		t.Errorf("idle connections are closed after %s", server.IdleTimeout)
 	}
@@ -233,28 +222,16 @@ func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
 // With a listener of their own, metrics and administration are not on the public one; probes are on both.
 func TestTheOperatorsListener(t *testing.T) {
 	o := bridge.Options{Drupal: newSite(t, echo).URL, AdminListen: "127.0.0.1:0", ServingOptions: bridge.ServingOptions{AllowedHosts: []string{"bridge.example"}, MaxConnections: 1}}
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(o))(t)
 	defer b.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop, err := o.ServeAdmin(b, l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	stop := must.Get(o.ServeAdmin(b, l))(t)
 	front := serve(t, b)
 	for path, want := range map[string][2]int{ // public, admin
 		"/healthz": {200, 200}, "/readyz": {200, 200}, "/metrics": {404, 200}, "/mcp/admin/diagnostics": {404, 401}, "/mcp/tools/list": {200, 404}, "/mcp": {400, 404},
 	} {
 		public := send(t, front, "", "GET", path, "", "Host", "bridge.example").Status
-		res, err := http.Get("http://" + l.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(http.Get("http://" + l.Addr().String() + path))(t)
 		res.Body.Close()
 		if got := [2]int{public, res.StatusCode}; got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)

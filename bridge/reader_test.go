@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // large is more than the buffers between the bridge and a caller hold.
@@ -29,18 +30,12 @@ var largeCalls = map[string]string{
 // reads sends a request over a connection whose receive buffer is small, and gives the response with its body still to come.
 func reads(t *testing.T, address, request string) *http.Response {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { c.Close() })
 	c.(*net.TCPConn).SetReadBuffer(64 << 10)
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	io.WriteString(c, request)
-	res, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 	if res.StatusCode != 200 || res.ContentLength < large {
 		t.Fatalf("status %d, %d bytes, want 200 and more than %d", res.StatusCode, res.ContentLength, large)
 	}
@@ -61,10 +56,7 @@ func TestACallerWhoDoesNotReadIsCutOff(t *testing.T) {
 	for path, request := range largeCalls {
 		res := reads(t, address, request)
 		eventually(t, path+" still waits for a caller who does not read", func() bool {
-			metrics, err := http.Get("http://" + address + "/metrics")
-			if err != nil {
-				t.Fatal(err)
-			}
+			metrics := must.Get(http.Get("http://" + address + "/metrics"))(t)
 			defer metrics.Body.Close()
 			text, _ := io.ReadAll(metrics.Body)
 			return strings.Contains(string(text), fmt.Sprintf(`bridge_request_seconds_count{endpoint=%q,status="200"} 1`, path))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestTheSitesCertificateIsChecked(t *testing.T) {
@@ -19,9 +20,7 @@ func TestTheSitesCertificateIsChecked(t *testing.T) {
 	s.Server = httptest.NewTLSServer(s)
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	if r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent"); r.Status != 200 {
 		t.Errorf("with the authority's file: %d %s", r.Status, r.Body)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // site is a Drupal site small enough to read: what it lists and responds is a field.
@@ -107,10 +108,7 @@ func start(t testing.TB, s *site, change ...func(*bridge.Options)) *httptest.Ser
 	for _, f := range change {
 		f(&o)
 	}
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(o))(t)
 	front := httptest.NewServer(b)
 	t.Cleanup(func() { front.Close(); b.Close() })
 	return front
@@ -137,10 +135,7 @@ func (r reply) Code() string {
 // send asks the bridge as a user; "" is anonymous.
 func send(t testing.TB, front *httptest.Server, user, method, path, body string, headers ...string) reply {
 	t.Helper()
-	req, err := http.NewRequest(method, front.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(method, front.URL+path, strings.NewReader(body)))(t)
 	if user != "" {
 		req.SetBasicAuth(user, user+"-pass")
 	}
@@ -150,15 +145,9 @@ func send(t testing.TB, front *httptest.Server, user, method, path, body string,
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := front.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(front.Client().Do(req))(t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(io.ReadAll(res.Body))(t)
 	return reply{res.StatusCode, res.Header, string(b)}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 )
@@ -60,10 +61,7 @@ type soak struct {
 // response, none is lost, and nothing of the site or of a credential shows.
 func TestSoak(t *testing.T) {
 	n := soakCalls(t)
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site = site.Clone()
 	site.Methods = append(site.Methods, fixtures.Method{
 		ID: "soak.echo", Usage: "Gives its token back", MCP: &fixtures.Tool{},
@@ -71,10 +69,7 @@ func TestSoak(t *testing.T) {
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
 	})
 	const chunk = 2_000
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{JournalLimit: 2 * chunk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 2 * chunk}))(t)
 	behind := httptest.NewServer(drupal)
 	defer behind.Close()
 	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 5 * time.Second}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second}})

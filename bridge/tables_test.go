@@ -15,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of the documentation")
@@ -27,15 +28,10 @@ const tablesFile = "../docs/reference-bridge-tables.md"
 func TestTheTablesAreDocumented(t *testing.T) {
 	page := tablesPage()
 	if *update {
-		if err := os.WriteFile(tablesFile, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(tablesFile, []byte(page), 0o644))
 		return
 	}
-	have, err := os.ReadFile(tablesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := must.Get(os.ReadFile(tablesFile))(t)
 	if string(have) != page {
 		t.Errorf("%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
 	}
@@ -151,10 +147,7 @@ func TestEveryOptionIsASetting(t *testing.T) {
 
 // The configurations in the documentation are valid.
 func TestDocumentedConfigurations(t *testing.T) {
-	page, err := os.ReadFile("../docs/reference-bridge.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/reference-bridge.md"))(t)
 	blocks := strings.Split(string(page), "```yaml\n")[1:]
 	if len(blocks) == 0 {
 		t.Error("no configuration is shown")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -46,10 +47,7 @@ func FuzzRequest(f *testing.F) {
 		defer cancel()
 		r = r.WithContext(ctx)
 		r.Body, r.ContentLength, r.RemoteAddr = io.NopCloser(bytes.NewReader(body)), int64(len(body)), "127.0.0.1:1234"
-		site, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		site := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(t)
 		var handler http.Handler = site
 		control := strings.HasPrefix(r.URL.Path, "/-/mock/")
 		if control {

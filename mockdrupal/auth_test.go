@@ -10,28 +10,20 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // do sends a request with headers (name, value, …) and returns response and body.
 func do(t testing.TB, verb, address, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequest(verb, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(verb, address, strings.NewReader(body)))(t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(io.ReadAll(res.Body))(t)
 	return res, string(b)
 }
 
@@ -218,10 +210,7 @@ func TestFloodControlLocksAnAccount(t *testing.T) {
 	try := func(user, password string) int {
 		r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
 		r.SetBasicAuth(user, password)
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(http.DefaultClient.Do(r))(t)
 		res.Body.Close()
 		return res.StatusCode
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -50,10 +51,7 @@ func BenchmarkStaticHandler(b *testing.B) {
 
 // BenchmarkCall is the mock alone, without HTTP around it.
 func BenchmarkCall(b *testing.B) {
-	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(whoami))
@@ -65,10 +63,7 @@ func BenchmarkCall(b *testing.B) {
 
 func TestLargeSiteLoadsAndServes(t *testing.T) {
 	const methods, limit = 100_000, 3 * time.Second
-	site, err := fixtures.Builtin("bulk-100000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("bulk-100000"))(t)
 	begin := time.Now()
 	s := start(t, site, mockdrupal.Options{})
 	if status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`); status != http.StatusOK {
@@ -83,10 +78,7 @@ func TestLargeSiteLoadsAndServes(t *testing.T) {
 
 // BenchmarkDiscovery shows 10,000 methods, encoded once and sent again and again.
 func BenchmarkDiscovery(b *testing.B) {
-	site, err := fixtures.Builtin("bulk-10000")
-	if err != nil {
-		b.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("bulk-10000"))(b)
 	s := start(b, site, mockdrupal.Options{})
 	for b.Loop() {
 		_, body := do(b, "GET", s.URL+"/jsonrpc/methods", "", "Authorization", agentBasic)

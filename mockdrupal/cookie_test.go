@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 )
@@ -18,9 +19,7 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 		t.Run(fmt.Sprintf("shared jar %v", shared), func(t *testing.T) {
 			s := start(t, smallSite(), mockdrupal.Options{})
 			for _, user := range []string{"agent", "admin"} {
-				if _, err := s.Arm(mockdrupal.Fault{Kind: fault.SetCookie, User: user, Cookie: "marker-" + user + "={seq}; Path=/"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(s.Arm(mockdrupal.Fault{Kind: fault.SetCookie, User: user, Cookie: "marker-" + user + "={seq}; Path=/"}))(t)
 			}
 			jars := map[string]http.CookieJar{}
 			for _, user := range []string{"agent", "admin", "agent", "admin", "outsider"} {
@@ -33,10 +32,7 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 				}
 				r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
 				r.SetBasicAuth(user, user+"-pass")
-				res, err := (&http.Client{Jar: jars[of]}).Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get((&http.Client{Jar: jars[of]}).Do(r))(t)
 				res.Body.Close()
 			}
 			e := s.Journal().Entries(0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -36,14 +37,8 @@ func smallSite() *fixtures.Site {
 // start runs a mock of the site until the test ends.
 func start(t testing.TB, site *fixtures.Site, o mockdrupal.Options) *mockdrupal.Server {
 	t.Helper()
-	d, err := mockdrupal.New(site, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(site, o))(t)
+	s := must.Get(d.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -85,10 +80,7 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	r, _ := http.NewRequest("GET", s.URL+"/jsonrpc/methods", nil)
 	r.Header.Set("Authorization", "Bearer agent-token")
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
 	var doc struct {
 		Data []struct {
@@ -98,9 +90,7 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 		}
 		Meta struct{ MCP struct{ Discovery bool } }
 	}
-	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(res.Body).Decode(&doc))
 	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
 		t.Fatalf("discovery: %+v", doc)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -36,10 +37,7 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 		if name == "by its time" {
 			during = 50 * time.Millisecond
 		}
-		id, err := s.ArmNumbered(mockdrupal.Fault{Kind: fault.Refuse, Delay: during})
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(s.ArmNumbered(mockdrupal.Fault{Kind: fault.Refuse, Delay: during}))(t)
 		if list := s.Faults(); during == time.Hour && (len(list) != 1 || list[0].ID != id || accepts()) {
 			t.Errorf("%s: armed are %+v, and the port accepts connections: %v", name, list, accepts())
 		}
@@ -52,10 +50,7 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 }
 
 func TestFaultsSayWhatTheMachineLacks(t *testing.T) {
-	bare, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(t)
 	for _, kind := range []string{fault.Refuse, fault.Deaf} {
 		if _, err := bare.Arm(mockdrupal.Fault{Kind: kind, Delay: time.Second}); err == nil || !strings.Contains(err.Error(), "Listen") || len(bare.Faults()) > 0 {
 			t.Errorf("%s on a handler without a port: %v, armed %v", kind, err, bare.Faults())
@@ -94,10 +89,7 @@ func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
 				if err := get(); err != nil || open.Load() == 0 {
 					t.Fatalf("%v, with %d connections", err, open.Load())
 				}
-				disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute})
-				if err != nil {
-					t.Fatal(err)
-				}
+				disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute}))(t)
 				if n := open.Load(); n != 0 {
 					t.Fatalf("the client has %d connections to the port that is shut", n)
 				}
@@ -114,10 +106,7 @@ func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
 func TestResetsInMemory(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	client := &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
-	disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Reset})
-	if err != nil {
-		t.Fatal(err)
-	}
+	disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Reset}))(t)
 	if _, err := client.Get(s.URL + "/jsonrpc/methods"); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("a request that the site resets: %v, want %v", err, syscall.ECONNRESET)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -251,9 +252,7 @@ func TestFaultsOnTheConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, smallSite(), mockdrupal.Options{})
-			if _, err := s.Arm(c.fault); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Arm(c.fault))(t)
 			var w received
 			if c.path == "" {
 				w = send(t, s, "POST", "/jsonrpc", whoami)
@@ -289,13 +288,8 @@ func TestEveryKindOfFaultHasItsTest(t *testing.T) {
 
 func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}); err != nil {
-		t.Fatal(err)
-	}
+	disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods}))(t)
+	must.Do(t, s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}))
 	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
 	disarm()
 	if w := send(t, s, "GET", "/jsonrpc/methods", ""); strings.Contains(w.body(), "test.echo") {
@@ -305,9 +299,7 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 
 func TestRefusedConnectionsForAWhile(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: 100 * time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: 100 * time.Millisecond}))(t)
 	if w := send(t, s, "POST", "/jsonrpc", whoami); !errors.Is(w.err, syscall.ECONNREFUSED) {
 		t.Fatalf("want a refused connection, saw (%v) %s", w.err, w.raw)
 	}
@@ -331,10 +323,7 @@ func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	ask := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/jsonrpc/methods", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/jsonrpc/methods", nil))(t)
 		resp, err := pooled.RoundTrip(req)
 		if err != nil {
 			return err
@@ -343,9 +332,7 @@ func TestConnectionsTimeOutForAWhile(t *testing.T) {
 		_, err = io.Copy(io.Discard, resp.Body)
 		return err
 	}
-	if err := ask(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ask())
 	unused, err := net.Dial("tcp", address) // open, and never used
 	if err != nil {
 		t.Fatal(err)
@@ -387,9 +374,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	arm := func(f mockdrupal.Fault) {
 		t.Helper()
 		f.Kind, f.Status = fault.Status, 503
-		if _, err := s.Arm(f); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Arm(f))(t)
 	}
 	hits := func(user, method string, times int) (affected int) {
 		for range times {
@@ -437,9 +422,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 
 func TestFaultsOfOneRouteLeaveTheOthersAlone(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}))(t)
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
 	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC}); err == nil {
@@ -464,9 +447,7 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 	}
 	for i := range 40 {
 		kind := []string{fault.Status, fault.Reset, fault.WrongID, fault.Cut}[i%4]
-		if _, err := s.Arm(mockdrupal.Fault{Kind: kind, Count: 2, Probability: 0.5, Seed: uint64(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Arm(mockdrupal.Fault{Kind: kind, Count: 2, Probability: 0.5, Seed: uint64(i)}))(t)
 		s.SetSite(s.Site().Clone())
 		_ = s.Journal().Entries(0)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -14,10 +15,7 @@ import (
 // times as many requests add nothing.
 func TestMockStaysFlatUnderLoad(t *testing.T) {
 	const limit = 500
-	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: limit, Flood: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: limit, Flood: true}))(t)
 	requests := func(from, to int) {
 		for i := from; i < to; i++ {
 			var target, body string

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 )
@@ -49,9 +50,7 @@ func TestResultsAreValidated(t *testing.T) {
 			if status, body := call(t, s, "agent", "["+one+"]"); status != http.StatusOK || !strings.Contains(body, `"result":`) {
 				t.Errorf("in a batch, which is not validated: %d %s", status, body)
 			}
-			if err := s.SetQuirk(quirk.LenientOutput, true); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetQuirk(quirk.LenientOutput, true))
 			if status, body := call(t, s, "agent", one); status != http.StatusOK || !strings.Contains(body, `"result":`) {
 				t.Errorf("with %s: %d %s", quirk.LenientOutput, status, body)
 			}
@@ -61,10 +60,7 @@ func TestResultsAreValidated(t *testing.T) {
 
 // An object that JSON has as a text, as a TranslatableMarkup, is no text.
 func TestAnObjectIsNoText(t *testing.T) {
-	site, err := fixtures.Builtin("transcripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("transcripts"))(t)
 	s := start(t, site, mockdrupal.Options{})
 	const one = `{"jsonrpc":"2.0","method":"fx.returnMarkup","id":11}`
 	if status, body := call(t, s, "agent", one); status != 500 || body != nonconforming {
@@ -144,10 +140,7 @@ func TestHeadersOfAMethod(t *testing.T) {
 
 // A caller who is refused costs no more memory than a megabyte, whatever it sends.
 func TestBodiesOfUnknownCallers(t *testing.T) {
-	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(t)
 	for _, c := range []struct {
 		password string
 		status   int
@@ -172,10 +165,7 @@ func TestLinksAsSymfonyMakesThem(t *testing.T) {
 	r, _ := http.NewRequest("GET", s.URL+"/index.php/jsonrpc/methods", nil)
 	r.Header.Set("Authorization", agentBasic)
 	r.Host = "Example.ORG:80"
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
 	body := make([]byte, 1<<16)
 	n, _ := res.Body.Read(body)

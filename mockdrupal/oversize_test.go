@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
@@ -25,18 +26,9 @@ func mockAndProxy(t *testing.T) map[string]recorded {
 	t.Helper()
 	s := start(t, smallSite(), mockdrupal.Options{})
 	behind := start(t, smallSite(), mockdrupal.Options{})
-	address, err := url.Parse(behind.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := proxy.New(address, proxy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := p.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(behind.URL))(t)
+	p := must.Get(proxy.New(address, proxy.Options{}))(t)
+	server := must.Get(p.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { server.Close() })
 	return map[string]recorded{"mock": {s.URL, s.Arm, s.Journal()}, "proxy": {server.URL, p.Arm, p.Journal()}}
 }
@@ -55,10 +47,7 @@ func TestOversizedResponsesAreValid(t *testing.T) {
 				"a batch":        {"POST", "/jsonrpc", "[" + whoami + `,{"jsonrpc":"2.0","id":8,"method":"test.echo"}]`, func(v any) bool { return len(v.([]any)) == 2 && v.([]any)[1].(map[string]any)["id"] == 8.0 }},
 				"the collection": {"GET", "/jsonrpc/methods", "", func(v any) bool { return len(v.(map[string]any)["data"].([]any)) == 4 }},
 			} {
-				disarm, err := site.arm(mockdrupal.Fault{Kind: kind, Size: size})
-				if err != nil {
-					t.Fatal(err)
-				}
+				disarm := must.Get(site.arm(mockdrupal.Fault{Kind: kind, Size: size}))(t)
 				after := site.journal.Last()
 				res, body := do(t, c.verb, site.url+c.path, c.body, "Authorization", agentBasic)
 				disarm()
@@ -81,20 +70,14 @@ func TestBytesTakenShowWhetherAClientStopsReading(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	for _, kind := range []string{fault.Huge, fault.HugeMembers, fault.HugeGzip} {
 		for _, reads := range []int64{limit, size} {
-			disarm, err := s.Arm(mockdrupal.Fault{Kind: kind, Size: size})
-			if err != nil {
-				t.Fatal(err)
-			}
+			disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: kind, Size: size}))(t)
 			after := s.Journal().Last()
 			r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
 			r.SetBasicAuth("agent", "agent-pass")
 			if kind == fault.HugeGzip {
 				r.Header.Set("Accept-Encoding", "gzip") // asked for by hand, the client does not decompress: bytes are as sent
 			}
-			res, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(http.DefaultClient.Do(r))(t)
 			n, err := io.Copy(io.Discard, io.LimitReader(res.Body, reads))
 			res.Body.Close()
 			if err != nil || n < min(reads, size/3) {

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -132,9 +133,7 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 		if body := c.ask(); !strings.Contains(body, c.without) {
 			t.Errorf("without %s: %s", c.quirk, body)
 		}
-		if err := s.SetQuirk(c.quirk, true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.SetQuirk(c.quirk, true))
 		if body := c.ask(); !strings.Contains(body, c.with) {
 			t.Errorf("with %s: %s", c.quirk, body)
 		}
@@ -166,12 +165,10 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 	if status, _ := call(t, s, "agent", whoami); status != 200 {
 		t.Errorf("half of the bad patch was applied: %d", status)
 	}
-	if err := s.Patch(patch.Patch{
+	must.Do(t, s.Patch(patch.Patch{
 		Roles:   map[string]patch.Role{"agent": {Grant: []string{"administer site configuration"}}},
 		Methods: map[string]patch.Method{"test.echo": {Access: &[]string{"access content"}}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
 		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
 			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
@@ -181,10 +178,7 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 
 // TestDroppedEntriesAreVisible: what a reader of numbers misses, it can see.
 func TestDroppedEntriesAreVisible(t *testing.T) {
-	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: 10}))(t)
 	since := d.Journal().Last()
 	for i := range 25 {
 		r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(whoami))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
@@ -32,21 +33,13 @@ func withLongBody(body []byte) *reports.Report {
 func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 	dir := t.TempDir()
 	body := bytes.Repeat([]byte{'x', 0, 0xff, '\n', '\''}, 40<<10)
-	if err := format.WriteAll(withLongBody(body), dir); err != nil {
-		t.Fatal(err)
-	}
-	r, err := reports.ReadFile(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, format.WriteAll(withLongBody(body), dir))
+	r := must.Get(reports.ReadFile(dir))(t)
 	blamed, ok := r.With(reports.Fail)[0].Blamed()
 	if !ok {
 		t.Fatal("no exchange is blamed")
 	}
-	request, err := blamed.NewRequest(t.Context(), func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(blamed.NewRequest(t.Context(), func(string) string { return "" }))(t)
 	if sent, err := io.ReadAll(request.Body); err != nil || !bytes.Equal(sent, body) {
 		t.Errorf("%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
 	}
@@ -63,9 +56,7 @@ func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 		}
 	}
 
-	if err := format.WriteAll(sample.Every(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, format.WriteAll(sample.Every(), dir))
 	if left, _ := filepath.Glob(filepath.Join(dir, "bodies", "*")); len(left) > 0 {
 		t.Errorf("a later report leaves %v", left)
 	}
@@ -73,16 +64,9 @@ func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 
 func TestABodyThatIsNotThereIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	if err := format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "bodies")); err != nil {
-		t.Fatal(err)
-	}
-	r, err := reports.ReadFile(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir))
+	must.Do(t, os.RemoveAll(filepath.Join(dir, "bodies")))
+	r := must.Get(reports.ReadFile(dir))(t)
 	blamed, _ := r.With(reports.Fail)[0].Blamed()
 	if _, err := blamed.NewRequest(t.Context(), os.Getenv); err == nil || !strings.Contains(err.Error(), "is not beside the report") {
 		t.Errorf("the error is %v", err)
@@ -94,26 +78,19 @@ func TestAReportReadsNoFileElsewhere(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"a path up": func(t *testing.T, dir string) {
 			file := filepath.Join(dir, "report.json")
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			spoiled := bytes.ReplaceAll(text, []byte(`"file": "bodies/`), []byte(`"file": "../bodies/`))
 			if bytes.Equal(spoiled, text) {
 				t.Fatal("the report names no file")
 			}
-			if err := os.WriteFile(file, spoiled, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, spoiled, 0o644))
 		},
 		"a link out": func(t *testing.T, dir string) {
 			bodies, err := filepath.Glob(filepath.Join(dir, "bodies", "*"))
 			if err != nil || len(bodies) != 1 {
 				t.Fatalf("the bodies are %v: %v", bodies, err)
 			}
-			if err := os.Remove(bodies[0]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(bodies[0]))
 			if err := os.Symlink("/etc/hostname", bodies[0]); err != nil {
 				t.Skipf("SKIPPED: no symbolic link can be made: %v", err)
 			}
@@ -121,9 +98,7 @@ func TestAReportReadsNoFileElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir))
 			spoil(t, dir)
 			if _, err := reports.ReadFile(dir); err == nil {
 				t.Error("it is read")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
@@ -61,10 +62,7 @@ func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 	}
 	result.Findings = []reports.Finding{{Message: "a", Request: new(150)}, {Message: "b", Request: new(299)}, {Message: "c"}, {Message: "d", Request: new(1000)}}
 	result.Conclude()
-	read, err := r.Canonical()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(r.Canonical())(t)
 	got := read.Results[0]
 	if n := len(got.Evidence); n != 64 || got.EvidenceOmitted != 300-64 {
 		t.Errorf("%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
@@ -85,10 +83,7 @@ func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 
 // A report that an earlier bridgecheck wrote, before findings held more than a message.
 func TestEarlierReportsAreRead(t *testing.T) {
-	r, err := reports.ReadFile("testdata/report-before-findings.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(reports.ReadFile("testdata/report-before-findings.json"))(t)
 	failed := r.With(reports.Fail)[0]
 	if len(failed.Findings) != 2 || failed.Findings[1].Tool != "content.list" || failed.Findings[0].Request != nil {
 		t.Errorf("the findings are %+v", failed.Findings)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
@@ -44,9 +45,7 @@ func TestReportConformsToItsSchema(t *testing.T) {
 // TestSchemaNamesEveryMember holds the schema's members against the model's.
 func TestSchemaNamesEveryMember(t *testing.T) {
 	var root map[string]any
-	if err := json.Unmarshal(reports.Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(reports.Schema(), &root))
 	members := func(path ...string) map[string]any {
 		at := root
 		for _, key := range path {
@@ -94,10 +93,7 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 
 func TestWrittenReportReadsBackTheSame(t *testing.T) {
 	first := reportJSON(t, sample.Every())
-	r, err := reports.Parse(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(reports.Parse(first))(t)
 	if second := reportJSON(t, r); !bytes.Equal(first, second) {
 		t.Error("a report that is read and written again is not the same")
 	}
@@ -135,9 +131,7 @@ func TestReadFileSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "report.json")
-			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 			_, err := reports.ReadFile(path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error is %v, want %q with the file's name", err, c.want)
@@ -162,10 +156,7 @@ func TestReportIsBounded(t *testing.T) {
 	if len(data) > 32<<20 {
 		t.Errorf("the report has %d bytes", len(data))
 	}
-	read, err := reports.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(reports.Parse(data))(t)
 	for _, result := range read.Results {
 		if n := len(result.Evidence); n != 64 || result.EvidenceOmitted != 300-64 {
 			t.Errorf("%s keeps %d exchanges and omits %d", result.ID, n, result.EvidenceOmitted)
@@ -195,17 +186,13 @@ func TestCutBodyCountsWhatWent(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	var b bytes.Buffer
-	if err := reports.WriteJSON(&b, sample.Kept()); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, reports.WriteJSON(&b, sample.Kept()))
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema":"1.0"}`))
 	whole := sample.Every()
 	whole.Since = reports.Compare(sample.Kept(), whole)
 	b.Reset()
-	if err := reports.WriteJSON(&b, reports.BoundedSmall(whole)); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, reports.WriteJSON(&b, reports.BoundedSmall(whole)))
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:b.Len()/3])
 	f.Fuzz(func(t *testing.T, data []byte) {

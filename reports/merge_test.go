@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -28,10 +29,7 @@ func TestMergeKeepsTheGravestVerdict(t *testing.T) {
 					Results:  []reports.Result{{ID: "list/page-size", Level: reports.MUST, Verdict: v, DurationMS: 2}}}
 			}
 			first := run(c.first, "naming-id")
-			got, err := reports.Merge(first, run(c.second, "naming-underscore"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(reports.Merge(first, run(c.second, "naming-underscore")))(t)
 			if len(got.Results) != 1 || got.Results[0].Verdict != c.want {
 				t.Errorf("results %+v, want the one clause as %s", got.Results, c.want)
 			}
@@ -141,10 +139,7 @@ func TestMergeShards(t *testing.T) {
 func TestMergeShardsAddsTimes(t *testing.T) {
 	early, late := sample.Kept(), sample.Kept()
 	early.Started = sample.Started.Add(-time.Hour)
-	merged, err := reports.MergeShards([]*reports.Report{late, early})
-	if err != nil {
-		t.Fatal(err)
-	}
+	merged := must.Get(reports.MergeShards([]*reports.Report{late, early}))(t)
 	if r := merged[0]; !r.Started.Equal(early.Started) || r.DurationMS != 2*1234 {
 		t.Errorf("merged started %s and took %d ms", r.Started, r.DurationMS)
 	}

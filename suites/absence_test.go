@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -17,10 +18,7 @@ import (
 // frontOf is the reference bridge before the default site, with nothing behind it that a run could see.
 func frontOf(t *testing.T) http.Handler {
 	t.Helper()
-	b, err := bridge.New(bridge.Options{Drupal: serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))}))(t)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -31,11 +29,8 @@ func runFront(t *testing.T, url string, only ...string) *reports.Report {
 	if only == nil {
 		only = []string{"list/*", "describe/*"}
 	}
-	report, err := suites.Run(t.Context(), suites.Target{URL: strings.Replace(url, "http://", "http://agent:agent-pass@", 1)},
-		suites.Options{Connection: suites.Connection{Timeout: 2 * time.Second}, Only: only})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: strings.Replace(url, "http://", "http://agent:agent-pass@", 1)},
+		suites.Options{Connection: suites.Connection{Timeout: 2 * time.Second}, Only: only}))(t)
 	return report
 }
 

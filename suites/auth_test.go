@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -17,10 +18,7 @@ import (
 func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.Verdict {
 	t.Helper()
 	o.Profile = testbed.OAuth
-	bed, err := testbed.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := must.Get(testbed.Start(o))(t)
 	defer bed.Close()
 	as, resource := bed.Authority, bed.URL+"/mcp"
 	options := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {Token: as.Issue("agent", resource)}}}, Contract: contract.Draft, Capabilities: []string{"mcp", "mcp-2026", "oauth"}, Only: []string{"auth/*"}}
@@ -30,10 +28,7 @@ func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.
 			"other_issuer": as.Issue("agent", resource, map[string]any{"iss": "https://other.example"}), "other_audience": as.Issue("agent", "https://other.example/mcp"),
 		}
 	}
-	report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: bed.URL}, options))(t)
 	verdicts := map[string]reports.Verdict{}
 	for _, r := range report.Results {
 		verdicts[r.ID] = r.Verdict

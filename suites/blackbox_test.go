@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -24,27 +25,18 @@ import (
 // defaultSite is the built-in site as a mock serves it, changed as wanted.
 func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)) *mockdrupal.Drupal {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	if change != nil {
 		change(site)
 	}
-	drupal, err := mockdrupal.New(site, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(site, o))(t)
 	return drupal
 }
 
 // moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.
 func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
 	t.Helper()
-	extension, err := module.New(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	extension := must.Get(module.New(version))(t)
 	return defaultSite(t, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
 }
 
@@ -101,10 +93,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // allCapabilities are all that do not exclude each other.
 func allCapabilities(t *testing.T) []string {
 	t.Helper()
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	claimed := suites.DefaultCapabilities()
 	for _, c := range all.Capabilities {
 		for _, family := range []string{"naming-", "exposure-", "visibility-"} {
@@ -165,10 +154,7 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 // referenceAt serves the reference bridge before a site, below a base path.
 func referenceAt(t *testing.T, site, base string) string {
 	t.Helper()
-	b, err := bridge.New(bridge.Options{Drupal: site})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: site}))(t)
 	t.Cleanup(func() { b.Close() })
 	return serveAt(t, http.StripPrefix(base, b)) + base
 }
@@ -190,10 +176,7 @@ func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	passed := 0
 	for _, r := range report.Results {
 		clause, _ := all.Clause(r.ID)
@@ -232,10 +215,7 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 			if c.call.Tool != "" {
 				o.Callers.Invocations = []suites.Invocation{c.call}
 			}
-			report, err := suites.Run(t.Context(), suites.Target{URL: at}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
 			if r := report.Results[0]; r.Verdict != c.verdict {
 				t.Errorf("the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -17,10 +18,7 @@ func TestARunOfTheFrontSide(t *testing.T) {
 	o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{
 		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Outsider: {User: "outsider", Password: "outsider-pass"},
 	}, Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}, Wire: contract.Front}
-	report, err := suites.Run(t.Context(), suites.Target{URL: at}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
 	for _, r := range report.Blocked() {
 		t.Errorf("%s is of the front side and was not tested: %s", r.ID, r.Message)
 	}
@@ -38,9 +36,7 @@ func TestARunOfTheFrontSide(t *testing.T) {
 	}
 
 	o.Wire = ""
-	if report, err = suites.Run(t.Context(), suites.Target{URL: at}, o); err != nil {
-		t.Fatal(err)
-	}
+	report = must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
 	if report.State() != reports.Partial || report.ExitCode() != 4 {
 		t.Errorf("without --wire front the run is %s with exit code %d, want partial with 4", report.Headline(), report.ExitCode())
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -71,7 +72,7 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 	t.Helper()
 	var count atomic.Int64
 	over := make(chan struct{})
-	bed, err := testbed.Start(testbed.Options{Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
+	bed := must.Get(testbed.Start(testbed.Options{Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var start bytes.Buffer
 			io.CopyN(&start, r.Body, 4<<10) //nolint:errcheck // a short body is as good
@@ -90,19 +91,13 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 			}{io.MultiReader(&start, r.Body), r.Body}
 			bridge.ServeHTTP(w, r)
 		})
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer bed.Close()
 	defer close(over)
 	bed.Profile.Run(&o)
 	o.Capabilities, o.Site.Drupal, o.Bridge.Advance, o.Bridge.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
 	o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.PermissionTTL, testbed.UpstreamTimeout
-	report, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report = must.Get(suites.Run(t.Context(), suites.Target{URL: bed.URL}, o))(t)
 	return report, count.Load()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -16,10 +17,7 @@ import (
 // A bridge that ends while it is tested is named once, and the run ends.
 func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
-	reference, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal)}))(t)
 	defer reference.Close()
 	var asked atomic.Int64
 	var server *httptest.Server

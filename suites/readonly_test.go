@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -66,17 +67,9 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 			}
 			site := serveAt(t, drupal)
 			if c.recorded {
-				address, err := url.Parse(site)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if o.Site.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
-					t.Fatal(err)
-				}
-				proxy, err := o.Site.Recorder.Listen("127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
+				address := must.Get(url.Parse(site))(t)
+				o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
+				proxy := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
 				t.Cleanup(func() { proxy.Close() })
 				site = proxy.URL
 			}
@@ -91,10 +84,7 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 			}
 			seen := watch(drupal)
 			seen.Handler = b
-			report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, o))(t)
 
 			mayBeNamed := func(tool string) bool {
 				return slices.ContainsFunc(c.allowed, func(i suites.Invocation) bool { return i.Tool == tool })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -21,18 +22,9 @@ import (
 // before a site of which the run knows nothing.
 func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options) map[string]reports.Result {
 	t.Helper()
-	address, err := url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Site.Recorder, err = proxy.New(address, proxy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := o.Site.Recorder.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))))(t)
+	o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
+	proxy := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { proxy.Close() })
 	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}})
 	if err != nil {
@@ -47,10 +39,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
 	}
-	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o))(t)
 	return verdicts(report)
 }
 
@@ -65,10 +54,7 @@ func TestARecordingProxyShowsBothSides(t *testing.T) {
 			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
 		}
 	}
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	for id, r := range results {
 		clause, _ := all.Clause(id)
 		if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {

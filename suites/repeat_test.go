@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -106,10 +107,7 @@ func reference(t *testing.T, drupal http.Handler) *bridge.Bridge {
 // referenceBefore is the reference bridge before the site at a URL.
 func referenceBefore(t *testing.T, site string) *bridge.Bridge {
 	t.Helper()
-	b, err := bridge.New(bridge.Options{Drupal: site})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: site}))(t)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -127,10 +125,7 @@ func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 			o.Only = []string{"list/answers-json", "describe/answers-tool", "invoke/answers-result", "invoke/runs-once", "invoke/arguments-forwarded",
 				"invoke/malformed-json", "invoke/missing-arguments", "invoke/large-body"}
 			url, drops := serveHasty(t, reference(t, drupal))
-			report, err := suites.Run(t.Context(), suites.Target{URL: url}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(suites.Run(t.Context(), suites.Target{URL: url}, o))(t)
 			for _, r := range report.With(reports.Fail, reports.Warn, reports.Error) {
 				t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 			}

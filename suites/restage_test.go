@@ -6,6 +6,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -32,14 +33,8 @@ func TestRestage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.exchange.Request.Method, c.exchange.Request.URL = "GET", "http://127.0.0.1:1/x"
 			report := &reports.Report{Results: []reports.Result{{ID: clause, Verdict: reports.Fail, Findings: []reports.Finding{{Message: "x", Request: new(0)}}, Evidence: []reports.Exchange{c.exchange}}}}
-			site, err := fixtures.Builtin("default")
-			if err != nil {
-				t.Fatal(err)
-			}
-			drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			site := must.Get(fixtures.Builtin("default"))(t)
+			drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 			created, err := engine.Restage(report, clause, drupal)
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "bridgecheck run --exec … --only "+clause+" --keep") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
@@ -25,25 +26,13 @@ import (
 func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *mockdrupal.Drupal), front func(http.Handler) http.Handler) (*reports.Report, error) {
 	t.Helper()
 	site := defaultSite(t, mockdrupal.Options{}, nil)
-	server, err := site.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(site.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { server.Close() })
 	address := server.URL
 	if seen {
-		at, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recording, err := proxy.New(at, proxy.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, err := recording.Listen("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(url.Parse(address))(t)
+		recording := must.Get(proxy.New(at, proxy.Options{}))(t)
+		before := must.Get(recording.Listen("127.0.0.1:0"))(t)
 		t.Cleanup(func() { before.Close() })
 		o.Site.Recorder, address = recording, before.URL
 	}
@@ -151,13 +140,10 @@ func named(r *reports.Report, text string) bool {
 
 // A mock that somebody has made slow is named, too: the bridge stops waiting for it.
 func TestAMockThatIsSlowIsNamed(t *testing.T) {
-	bed, err := testbed.Start(testbed.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := must.Get(testbed.Start(testbed.Options{}))(t)
 	defer bed.Close()
 	slow(2 * testbed.UpstreamTimeout)(bed.Drupal)
-	_, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Site: suites.Site{Drupal: bed.Drupal}, Bridge: suites.Bridge{UpstreamTimeout: testbed.UpstreamTimeout}})
+	_, err := suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Site: suites.Site{Drupal: bed.Drupal}, Bridge: suites.Bridge{UpstreamTimeout: testbed.UpstreamTimeout}})
 	if err == nil || !strings.Contains(err.Error(), "the site behind the bridge is slow: ") {
 		t.Errorf("want a sentence on the site, got %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -33,24 +34,13 @@ func realSite(t *testing.T, change func(*fixtures.Site)) string {
 // beforeRealSite tests the reference bridge before such a site, with a recording proxy between.
 func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge.Options, front func(http.Handler) http.Handler) *reports.Report {
 	t.Helper()
-	address, err := url.Parse(site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Site.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	server, err := o.Site.Recorder.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(site))(t)
+	o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
+	server := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { server.Close() })
 	settings.Drupal = server.URL
 	settings.UpstreamTimeout = 500 * time.Millisecond
-	b, err := bridge.New(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(settings))(t)
 	t.Cleanup(func() { b.Close() })
 	o.Bridge.UpstreamTimeout = settings.UpstreamTimeout
 	o.Callers.Credentials = map[suites.Identity]suites.Credentials{}
@@ -68,20 +58,14 @@ func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge
 	if front != nil {
 		handler = front(b)
 	}
-	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, handler)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, handler)}, o))(t)
 	return report
 }
 
 // Before a real site that is only read, so many MUSTs at most may stay not testable. The numbers fall, but
 // for new clauses that change the site.
 func TestBeforeARealSite(t *testing.T) {
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	for name, c := range map[string]struct {
 		site     func(*fixtures.Site)
 		settings bridge.Options
@@ -94,10 +78,7 @@ func TestBeforeARealSite(t *testing.T) {
 		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{ToolOptions: bridge.ToolOptions{Include: []string{"content.*", "result.*", "shape.*"}}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claimed, err := suites.Claim(suites.DefaultCapabilities(), c.claims)
-			if err != nil {
-				t.Fatal(err)
-			}
+			claimed := must.Get(suites.Claim(suites.DefaultCapabilities(), c.claims))(t)
 			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Bridge: suites.Bridge{Patterns: c.patterns, PageSize: c.settings.PageSize}, Capabilities: claimed}, c.settings, nil)
 			var untestable []string
 			for _, r := range report.Results {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
@@ -64,17 +65,11 @@ func TestTwoCredentialsAreNone(t *testing.T) {
 }
 
 func TestSecretsShowNowhere(t *testing.T) {
-	c, err := Callers{Schemes: []Scheme{Bearer}}.From(&http.Request{Header: http.Header{"Authorization": {"Bearer canary"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Callers{Schemes: []Scheme{Bearer}}.From(&http.Request{Header: http.Header{"Authorization": {"Bearer canary"}}}))(t)
 	account := ServiceAccount{User: "u", Password: "canary", Tokens: []Secret{"canary"}}
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "caller", c, "account", account, "secret", Secret("canary"))
-	encoded, err := json.Marshal(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Get(json.Marshal(account))(t)
 	shown := fmt.Sprintf("%s %v %+v %#v %s", c, c, account, account, encoded) + log.String()
 	if strings.Contains(shown, "canary") {
 		t.Errorf("shown: %s", shown)
@@ -84,10 +79,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 func TestFrontEndTokensAreCallers(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	read := func(cs Callers, authorization string) Caller {
-		c, err := cs.From(&http.Request{Header: http.Header{"Authorization": {authorization}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {authorization}}}))(t)
 		return c
 	}
 	a, b := read(Callers{Service: account}, "Bearer a"), read(Callers{Service: account}, "bearer b")

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func pair(user, password string) string {
@@ -42,10 +43,7 @@ func TestSpellingsOfACredentialAreOneCaller(t *testing.T) {
 	}
 	accents := map[Identity]bool{}
 	for _, name := range []string{"andre", "ANDRE", "andré", "Andre\u0301", "ＡＮＤＲＥ"} {
-		c, err := cs.From(&http.Request{Header: http.Header{"Authorization": {"Basic " + pair(name, "pw")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Basic " + pair(name, "pw")}}}))(t)
 		accents[c.Account()] = true
 	}
 	if len(accents) != 1 {
@@ -155,10 +153,7 @@ func TestLanguagesAreAClosedSet(t *testing.T) {
 }
 
 func TestTheClientsAddress(t *testing.T) {
-	proxies, err := ParseProxies([]string{"10.0.0.0/8", "::1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxies := must.Get(ParseProxies([]string{"10.0.0.0/8", "::1"}))(t)
 	for _, c := range []struct {
 		remote    string
 		forwarded []string

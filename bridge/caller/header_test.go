@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Whatever a caller sends, one language comes of it, and one that there is.
@@ -28,10 +30,7 @@ func FuzzForwardedFor(f *testing.F) {
 		f.Add("10.0.0.1:1234", s)
 		f.Add("192.0.2.1:1234", s)
 	}
-	proxies, err := ParseProxies([]string{"10.0.0.0/8", "::1"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	proxies := must.Get(ParseProxies([]string{"10.0.0.0/8", "::1"}))(f)
 	f.Fuzz(func(t *testing.T, remote, forwarded string) {
 		r := &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": {forwarded}}}
 		got, own := proxies.client(r), Proxies(nil).client(r)

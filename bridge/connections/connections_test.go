@@ -10,15 +10,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // served starts a server with limits, whose handler is next.
 func served(t *testing.T, limits Limits, next http.HandlerFunc) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	h := &Handler{Next: next, Limits: limits, Exempt: func(path string) bool { return path == "/readyz" }}
 	s := &http.Server{Handler: h, ConnContext: Context, ReadHeaderTimeout: time.Second}
 	go s.Serve(h.Listener(l))

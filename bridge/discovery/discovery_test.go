@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // listed is a source that lists what a function says.
@@ -39,13 +40,10 @@ func callerNamed(name string) caller.Caller {
 }
 
 func engine(t *testing.T, source Source, now func() time.Time) *Engine {
-	e, err := New(Options{
+	e := must.Get(New(Options{
 		Source: source, Rules: Rules{PageSize: 50}, TTL: time.Minute, Permission: time.Minute, Refused: time.Second, MaxStale: time.Hour,
 		StaleAfter: time.Second, MaxCallers: 100_000, Now: now, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -66,10 +64,7 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 		return methods("x", "y"), nil
 	}), time.Now)
 	view := func(name string) *catalog.Catalog {
-		v, err := e.View(t.Context(), callerNamed(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(e.View(t.Context(), callerNamed(name)))(t)
 		return v.Catalog()
 	}
 	a, b, c := view("a"), view("b"), view("c")
@@ -111,9 +106,7 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	var offset atomic.Int64
 	e := engine(t, listed(func(caller.Caller) (string, error) { return doc.Load().(string), nil }),
 		func() time.Time { return time.Unix(offset.Load(), 0) })
-	if _, err := e.View(t.Context(), callerNamed("a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(e.View(t.Context(), callerNamed("a")))(t)
 	heard := make(chan catalog.Changes, 10)
 	cancel := e.Subscribe(callerNamed("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
 	offset.Add(61) // the poller asks again, and finds nothing new
@@ -152,18 +145,9 @@ func TestNamesThatCollide(t *testing.T) {
 		{"a.b", "a_b"}: true, {"Node.get", "node.get"}: true, {long + "1", long + "2"}: true, {"é", "_"}: true,
 		{"a.b", "a.c"}: false, {"a-b", "a_b"}: false, {long[1:] + "1", long[1:] + "2"}: false,
 	} {
-		b, err := newBuilder(Rules{PageSize: 50}, false, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := response(t.Context(), methods(ids[:]...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := b.build(t.Context(), JSONRPC{}, a, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(newBuilder(Rules{PageSize: 50}, false, slog.New(slog.DiscardHandler)))(t)
+		a := must.Get(response(t.Context(), methods(ids[:]...)))(t)
+		s := must.Get(b.build(t.Context(), JSONRPC{}, a, nil, ""))(t)
 		if s.catalog.Len() != 2 || (len(s.colliding) > 0) != want || (len(s.diagnostics) > 0) != want {
 			t.Errorf("%.20q: %d tools, colliding %q, %v", ids, s.catalog.Len(), s.colliding, s.diagnostics)
 		}
@@ -187,10 +171,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d, err := JSONRPC{}.Read(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(JSONRPC{}.Read(a))(t)
 		quarantined := 0
 		for _, note := range s.diagnostics {
 			if note.Quarantined {

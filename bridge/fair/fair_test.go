@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func key(n int) Key { return Key{byte(n)} }
@@ -42,9 +44,7 @@ func TestWhoHasTheLeastIsNext(t *testing.T) {
 	if n := enterAll(t, g, key(1)); n != 2 {
 		t.Fatalf("the first caller has %d places of three, want 2", n)
 	}
-	if err := g.Enter(t.Context(), key(2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Enter(t.Context(), key(2)))
 	order := make(chan int, 20)
 	var started sync.WaitGroup
 	wait := func(k int) {

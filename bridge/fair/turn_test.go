@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // On a single processor, others run for every 16 KiB of a long document that is read, taken apart or checked.
@@ -19,10 +20,7 @@ func TestLongWorkLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	numbers := `[` + strings.Repeat(`0,`, 1<<19) + `0]`
 	text := `"` + strings.Repeat("x", 1<<20) + `"`
-	compiled, err := schema.Compile([]byte(`{"type":"array","items":{"type":"integer"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := must.Get(schema.Compile([]byte(`{"type":"array","items":{"type":"integer"}}`)))(t)
 	for name, c := range map[string]struct {
 		work func() error
 		size int // of a turn, in bytes

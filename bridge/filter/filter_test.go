@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestPatterns(t *testing.T) {
@@ -20,10 +22,7 @@ func TestPatterns(t *testing.T) {
 		{nil, nil, nil, []string{"a", ""}},
 		{[]string{"a.*"}, []string{"a.*"}, nil, []string{"a.b"}},
 	} {
-		p, err := NewPatterns(c.include, c.exclude)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(NewPatterns(c.include, c.exclude))(t)
 		for _, id := range c.in {
 			if !p.Match(id) {
 				t.Errorf("%v but %v: %q is out", c.include, c.exclude, id)

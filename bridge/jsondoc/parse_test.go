@@ -11,6 +11,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestParseRefusesWhatALenientParserRepairs(t *testing.T) {
@@ -75,10 +77,7 @@ func TestNamesBelongToTheirObject(t *testing.T) {
 const sixteen = `"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"10":0,"11":0,"12":0,"13":0,"14":0,"15":0,"16":0`
 
 func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
-	v, err := Split([]byte(` { "id" : 9007199254740993, "na\u00efve": [1.0, {"b":-0}] , "s":"\ud83d\ude80"} `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Split([]byte(` { "id" : 9007199254740993, "na\u00efve": [1.0, {"b":-0}] , "s":"\ud83d\ude80"} `)))(t)
 	for name, want := range map[string]string{"id": "9007199254740993", "naïve": `[1.0, {"b":-0}]`, "s": `"\ud83d\ude80"`} {
 		got, ok := v.Get(name)
 		if !ok || string(got.Raw) != want {

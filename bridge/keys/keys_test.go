@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const (
@@ -14,10 +15,7 @@ const (
 
 func ring(t *testing.T, purpose string, secrets ...string) *keys.Ring {
 	t.Helper()
-	r, err := keys.New(secrets, purpose)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(keys.New(secrets, purpose))(t)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
@@ -29,10 +30,7 @@ func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
 
 func encoded(t *testing.T, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(v))(t)
 	return string(b)
 }
 

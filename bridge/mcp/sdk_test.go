@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // reasons are why the server is not the official SDK's: what its server, with one tool and settings that a bridge would
@@ -73,10 +75,7 @@ func ask(t *testing.T, url, method, params string, header map[string]string) (st
 	t.Helper()
 	message := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message)))(t)
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method} {
 		r.Header.Set(name, value)
@@ -84,14 +83,8 @@ func ask(t *testing.T, url, method, params string, header map[string]string) (st
 	for name, value := range header {
 		r.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(read)
 }

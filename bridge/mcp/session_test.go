@@ -10,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // caller is the anonymous one at an address, or the bearer of a token from there.
@@ -19,10 +20,7 @@ func callerNamed(t testing.TB, token, address string) caller.Caller {
 	if token != "" {
 		h.Set("Authorization", "Bearer "+token)
 	}
-	who, err := caller.Callers{Schemes: []caller.Scheme{caller.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	who := must.Get(caller.Callers{Schemes: []caller.Scheme{caller.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"}))(t)
 	return who
 }
 
@@ -45,10 +43,7 @@ func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 		s := NewSessions()
 		var kept []*session
 		for _, who := range []caller.Caller{callerNamed(t, "ann", "192.0.2.1"), callerNamed(t, "", "192.0.2.2"), callerNamed(t, "", "192.0.2.1"), callerNamed(t, "flood", "192.0.2.9")} {
-			sess, err := open(t, s, who, now, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sess := must.Get(open(t, s, who, now, true))(t)
 			kept = append(kept, sess)
 		}
 		for range 2 * maxOfCaller {
@@ -83,10 +78,7 @@ func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 	s, now := NewSessions(), time.Unix(0, 0)
 	ann := callerNamed(t, "ann", "192.0.2.1")
-	kept, err := open(t, s, ann, now, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(open(t, s, ann, now, false))(t)
 	var refused error
 	for i := range maxSessions + 1000 {
 		if _, err := open(t, s, callerNamed(t, "", "10.0."+itoa(i/250)+"."+itoa(i%250)), now, i%2 == 0); err != nil {
@@ -145,10 +137,7 @@ const (
 // replica is a store of sessions that are sealed with keys.
 func replica(t testing.TB, secrets ...string) *Sessions {
 	t.Helper()
-	ring, err := keys.New(secrets, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(keys.New(secrets, "test"))(t)
 	s := NewSessions()
 	s.Seal(ring, time.Hour)
 	return s
@@ -160,10 +149,7 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	ann, bob := callerNamed(t, "ann", "192.0.2.1"), callerNamed(t, "bob", "192.0.2.1")
 	first := replica(t, oldKey)
-	opened, err := open(t, first, ann, now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(open(t, first, ann, now, true))(t)
 	another, err := open(t, first, ann, now, false)
 	if err != nil || another.id == opened.id {
 		t.Fatalf("two sessions of one caller have the id %q: %v", opened.id, err)
@@ -206,10 +192,7 @@ func TestSealedSessionsEnd(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	ann := callerNamed(t, "ann", "192.0.2.1")
 	s := replica(t, oldKey)
-	opened, err := open(t, s, ann, now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(open(t, s, ann, now, true))(t)
 	s.mu.Lock()
 	s.remove(opened) // as when others need the place
 	s.mu.Unlock()
@@ -227,15 +210,10 @@ func TestSealedSessionsEnd(t *testing.T) {
 func TestSealedSessionsHaveBounds(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	who := callerNamed(t, "", "192.0.2.1")
-	elsewhere, err := open(t, replica(t, oldKey), who, now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := must.Get(open(t, replica(t, oldKey), who, now, true))(t)
 	s := replica(t, oldKey)
 	for range maxOfAddress {
-		if _, err := open(t, s, who, now, true); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(open(t, s, who, now, true))(t)
 	}
 	if _, err := s.find(elsewhere.id, who, now, time.Minute); !fault.Is(err, fault.Overloaded) {
 		t.Errorf("a session too many: %v", err)

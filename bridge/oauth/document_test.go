@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Claims are read by exact names and types, or not at all.
@@ -62,19 +64,13 @@ func FuzzReadDocument(f *testing.F) {
 
 // fields.read is the only decoder: nothing here decodes by encoding/json, nor does the JWT library for it.
 func TestOneDecoderReadsSecurityDocuments(t *testing.T) {
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("."))(t)
 	read := 0
 	for _, file := range files {
 		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0))(t)
 		read++
 		names := map[string]string{} // of the imports
 		for _, spec := range parsed.Imports {

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A key that is read is one that signatures can be checked by.
@@ -60,26 +61,18 @@ func FuzzVerify(f *testing.F) {
 		}}})
 	}))
 	defer server.Close()
-	g, err := New(Options{Issuer: "https://issuer.example", Resource: "https://bridge.example/mcp", Keys: server.URL,
-		Scopes: func() []string { return nil }, Now: func() time.Time { return now }})
-	if err != nil {
-		f.Fatal(err)
-	}
+	g := must.Get(New(Options{Issuer: "https://issuer.example", Resource: "https://bridge.example/mcp", Keys: server.URL,
+		Scopes: func() []string { return nil }, Now: func() time.Time { return now }}))(f)
 	sign := func(change func(*jwt.Token)) string {
 		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"iss": "https://issuer.example", "aud": "https://bridge.example/mcp",
 			"sub": "ann", "exp": now.Add(time.Hour).Unix(), "scope": "a b"})
 		token.Header["kid"] = "k"
 		change(token)
-		text, err := token.SignedString(private)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(token.SignedString(private))(f)
 		return text
 	}
 	good := sign(func(*jwt.Token) {})
-	if _, err := g.Verify(f.Context(), good); err != nil {
-		f.Fatal(err)
-	}
+	must.Get(g.Verify(f.Context(), good))(f)
 	f.Add(good)
 	f.Add(good + "=")
 	f.Add(sign(func(t *jwt.Token) { t.Header["crit"] = []string{"exp"} }))

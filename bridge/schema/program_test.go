@@ -8,19 +8,14 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The price of an expression is what it compiles to, or more, and never much less.
 func TestPricesOfPatterns(t *testing.T) {
 	for _, pattern := range []string{``, `abc`, `^[a-z]+$`, `(a|b|c){0,30}`, `(([a-z]{0,30}){0,30})*`, `\pL{10}`, `(?i)word`, `x{3,}`, `((a?){9}){9}`, `.`, `a*b+c?`, `[^x]\b\d{4}-\d{2}`} {
-		parsed, err := syntax.Parse(pattern, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(syntax.Parse(pattern, syntax.Perl))(t)
+		prog := must.Get(syntax.Compile(parsed.Simplify()))(t)
 		if price, err := programSize(pattern); err != nil || 3*price+10 < len(prog.Inst) {
 			t.Errorf("%q costs %d, %v, and compiles to %d instructions", pattern, price, err, len(prog.Inst))
 		}
@@ -80,10 +75,7 @@ func TestCompiledSchemasAreBounded(t *testing.T) {
 	before := held()
 	for range 2 {
 		for i, l := range schemas {
-			s, err := l.Schema()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(l.Schema())(t)
 			for value, want := range map[string]int{fmt.Sprintf("%q", fmt.Sprint(i)): 0, `"Z"`: 1} {
 				if found, err := NewValidator(fair.NewWork(1, 1), nil).Validate(t.Context(), [32]byte{}, s, []byte(value)); err != nil || len(found) != want {
 					t.Errorf("%s: %v, %v", value, found, err)

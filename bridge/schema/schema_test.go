@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // validate checks a document by nobody in particular.
@@ -41,10 +42,7 @@ func TestViolationsReadTheSameInBothDialects(t *testing.T) {
 	} {
 		for dialect, head := range map[string]string{"draft 7": "", "2020-12": draft2020} {
 			t.Run(name+" in "+dialect, func(t *testing.T) {
-				s, err := Compile([]byte(`{` + head + `"type":"object",` + c.schema + `}`))
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(Compile([]byte(`{` + head + `"type":"object",` + c.schema + `}`)))(t)
 				found := validate(t, s, c.value)
 				if len(found) != 1 || found[0].Parameter != c.parameter || found[0].Expected == "" || found[0].Received == "" ||
 					c.path != "" && found[0].SchemaPath != c.path {
@@ -141,10 +139,7 @@ func TestPatternsThatGoCannotExpressAreTheSitesAffair(t *testing.T) {
 }
 
 func TestConformTakesPHPsEmptyListForAnObject(t *testing.T) {
-	s, err := Compile([]byte(`{"type":"object","properties":{"m":{"type":"object"},"l":{"type":"array"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Compile([]byte(`{"type":"object","properties":{"m":{"type":"object"},"l":{"type":"array"}}}`)))(t)
 	for doc, want := range map[string]string{
 		`{"m":{}, "n":1.0}`: `{"m":{}, "n":1.0}`, `[]`: `{}`, `{"m":[],"l":[],"n":1.0}`: `{"m":{},"l":[],"n":1.0}`,
 	} {

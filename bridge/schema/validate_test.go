@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // hostile are schemas with documents of a megabyte or so that make a careless validator work or allocate without end.
@@ -108,10 +109,7 @@ func nested(opens, closes string, deep int) func() string {
 func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 	for name, c := range hostile {
 		t.Run(name, func(t *testing.T) {
-			s, err := Compile([]byte(c.schema))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Compile([]byte(c.schema)))(t)
 			doc := []byte(c.document())
 			if _, err := jsondoc.Split(doc); err != nil && !strings.Contains(err.Error(), "more than 1000") {
 				t.Fatalf("the document is not JSON: %v", err)
@@ -150,10 +148,7 @@ func allocated() uint64 {
 func BenchmarkHostileDocuments(b *testing.B) {
 	for name, c := range hostile {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
-			s, err := Compile([]byte(c.schema))
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := must.Get(Compile([]byte(c.schema)))(b)
 			doc := []byte(c.document())
 			b.ReportAllocs()
 			before := allocated()
@@ -286,10 +281,7 @@ func FuzzIndex(f *testing.F) {
 func TestIntegersAreSpelledAsSuch(t *testing.T) {
 	const document = `{ "properties":{"n":{"type":"integer"},"m":{"type":["integer","null"]},"x":{"type":"number"},"any":{},"list":{"items":{"type":"integer"}},
 		"either":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}`
-	s, err := Compile([]byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Compile([]byte(document)))(t)
 	for _, c := range []struct{ sent, want string }{
 		{`{"n":3.0}`, `{"n":3}`},
 		{`{"n":1e2,"m":-30e-1}`, `{"n":100,"m":-3}`},

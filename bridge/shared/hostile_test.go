@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
 	"github.com/bridgecheck/bridgecheck/bridge/shared"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 )
 
@@ -165,9 +166,7 @@ func TestEventsAreHeardOnce(t *testing.T) {
 	b, h := replica(t, store.Address, first)
 	await(t, "connected", func() bool { return a.Up() && b.Up() && h.reconnections() == 1 })
 	for _, kind := range []shared.Kind{shared.Invalidated, shared.Changed} {
-		if err := a.Publish(shared.Event{Kind: kind, Subject: []byte(kind)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Publish(shared.Event{Kind: kind, Subject: []byte(kind)}))
 	}
 	await(t, "both events", func() bool { return len(strings.Fields(h.subjects())) == 2 })
 	heard := h.subjects()
@@ -198,10 +197,7 @@ func TestEventsAreHeardOnce(t *testing.T) {
 // seal makes an event of another replica with this time.
 func seal(t *testing.T, store *redistest.Fake, at time.Time) string {
 	t.Helper()
-	ring, err := keys.New([]string{first}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(keys.New([]string{first}, "test"))(t)
 	plain, err := json.Marshal(map[string]any{"kind": shared.Changed, "subject": []byte("sealed"), "from": fmt.Sprint(at), "number": 1, "at": at})
 	if err != nil {
 		t.Fatal(err)
@@ -216,9 +212,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 	b, h := replica(t, store.Address, first)
 	await(t, "connected", func() bool { return a.Up() && b.Up() })
 	for range 1000 {
-		if err := a.Publish(shared.Event{Kind: shared.Invalidated, Subject: []byte("x")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Publish(shared.Event{Kind: shared.Invalidated, Subject: []byte("x")}))
 	}
 	await(t, "one is heard", func() bool { return h.subjects() != "" })
 	time.Sleep(time.Second)

@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
 	"github.com/bridgecheck/bridgecheck/bridge/shared"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 )
 
@@ -72,10 +73,7 @@ func (h *heard) logged() string {
 
 func replica(t *testing.T, address string, secrets ...string) (*shared.Store, *heard) {
 	t.Helper()
-	ring, err := keys.New(secrets, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(keys.New(secrets, "test"))(t)
 	h := &heard{}
 	s, err := shared.New(shared.Options{Address: address, Site: "http://site", Keys: ring, Logger: slog.New(slog.NewTextHandler(h, nil)), Handler: h})
 	if err != nil {
@@ -103,9 +101,7 @@ func TestEventsReachTheOthers(t *testing.T) {
 	await(t, "all are connected", func() bool { return a.Up() && b.Up() && c.Up() })
 	publish := func(s *shared.Store, subject string) {
 		t.Helper()
-		if err := s.Publish(shared.Event{Kind: shared.Changed, Subject: []byte(subject)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Publish(shared.Event{Kind: shared.Changed, Subject: []byte(subject)}))
 	}
 	publish(a, "1")
 	await(t, "the event of the other", func() bool { return heardByB.subjects() == "1" })
@@ -192,10 +188,7 @@ func TestRatesAreOfAll(t *testing.T) {
 	await(t, "connected", func() bool { return a.Up() && b.Up() })
 	allowed := 0
 	for i := range 20 {
-		wait, err := []*shared.Store{a, b}[i%2].Take([]byte("caller tool"), 0.1, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wait := must.Get([]*shared.Store{a, b}[i%2].Take([]byte("caller tool"), 0.1, 7))(t)
 		if wait == 0 {
 			allowed++
 		} else if wait > 10*time.Second || wait < 5*time.Second {
@@ -256,10 +249,7 @@ func TestRefusalsAreOfAll(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	ring, err := keys.New([]string{first}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Get(keys.New([]string{first}, "test"))(t)
 	for address, want := range map[string]bool{
 		"redis://127.0.0.1:6379": true, "rediss://user:secret@store:6379/2": true, "redis://:secret@store": true,
 		"store:6379": false, "http://store": false, "redis://": false, "": false, "redis://:secret@store:port": false, "redis://store/secret": false, "redis://store/1?addr=other": false,

@@ -5,19 +5,15 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestRatesForgetNoCallerTooEarly(t *testing.T) {
 	now := time.Unix(0, 0)
-	l, err := NewRates(2, 3, func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(NewRates(2, 3, func() time.Time { return now }))(t)
 	ann, bob := [32]byte{1}, [32]byte{2}
 	for range 3 {
-		if err := l.Allow(ann, "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Allow(ann, "x"))
 	}
 	for range 5 { // refused calls cost nothing further
 		err := l.Allow(ann, "x")

@@ -14,16 +14,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var wrong = fault.New(fault.AccessDenied, "no")
 
 func newLimiter(t testing.TB, limits Limits, now func() time.Time) *Limiter {
 	t.Helper()
-	l, err := New(limits, 1000, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(New(limits, 1000, now))(t)
 	return l
 }
 
@@ -86,18 +84,12 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 // A credential that was good passes whatever happens, until the site refuses it.
 func TestAGoodCredentialPasses(t *testing.T) {
 	l := newLimiter(t, Limits{Account: 2, Address: 2, Total: 2}, time.Now)
-	trial, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trial := must.Get(l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")))(t)
 	trial.Accepted()
 	for i := range 10 {
 		_ = fail(t, l, attempt(byte(i+2), "ann", "192.0.2.1"))
 	}
-	trial, err = l.Try(t.Context(), attempt(1, "ann", "192.0.2.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trial = must.Get(l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")))(t)
 	trial.Refused(wrong)
 	if _, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")); !errors.Is(err, wrong) {
 		t.Errorf("refused after all: %v", err)
@@ -129,10 +121,7 @@ func TestConcurrentGuessesCannotOvertakeTheLimit(t *testing.T) {
 func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, Limits{Account: 1, Address: 100}, time.Now)
-		trial, err := l.Try(t.Context(), attempt(1, "ann", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		trial := must.Get(l.Try(t.Context(), attempt(1, "ann", "")))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := l.Try(ctx, attempt(2, "ann", "")); !errors.Is(err, context.DeadlineExceeded) {

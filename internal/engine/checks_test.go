@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -12,10 +13,7 @@ import (
 
 // What the contract says must be seen of a bridge is what its check sees.
 func TestChecksSeeWhatTheContractSays(t *testing.T) {
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	for _, c := range all.Clauses {
 		declared, ok := areas.Check(c.ID)
 		if !ok {

@@ -3,15 +3,13 @@ package engine
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func TestCulpritRule(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	const blocked, culprit, other = "invoke/answers-result", "list/answers-json", "list/has-tools-array"
 	type verdicts = map[string]reports.Verdict
 	type blocks = map[string][]string
@@ -62,10 +60,7 @@ func TestCulpritRule(t *testing.T) {
 
 // Clauses that wait for each other do not excuse each other.
 func TestCulpritRuleOfACircle(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	const a, b = "list/answers-json", "invoke/answers-result"
 	r := outcome{contract: clauses, selected: []string{a, b}, blocked: map[string][]string{a: {b}, b: {a}}, results: map[string]reports.Result{
 		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable}, b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Shards come from other machines. What is read of one is written again as it was, and merged or refused.
@@ -25,10 +26,7 @@ func FuzzShard(f *testing.F) {
 		if _, err := engine.JoinShards([]*engine.Shard{s}); err != nil {
 			return
 		}
-		written, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must.Get(json.Marshal(s))(t)
 		again := &engine.Shard{}
 		if err := json.Unmarshal(written, again); err != nil {
 			t.Fatalf("%v in %s", err, written)

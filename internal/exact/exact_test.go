@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -73,9 +74,6 @@ func FuzzParse(f *testing.F) {
 
 func parse(t *testing.T, s string) any {
 	t.Helper()
-	v, err := exact.Parse([]byte(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(exact.Parse([]byte(s)))(t)
 	return v
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // asEncodingJSON is what the standard library writes.
@@ -16,9 +17,7 @@ func asEncodingJSON(t *testing.T, v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, enc.Encode(v))
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -4,6 +4,8 @@ import (
 	"net"
 	"strconv"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestAddress(t *testing.T) {
@@ -11,10 +13,7 @@ func TestAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", address))(t)
 	defer l.Close()
 	if port := l.Addr().(*net.TCPAddr).Port; port < lowest || port >= beyond {
 		t.Errorf("the port is %d", port)
@@ -23,10 +22,7 @@ func TestAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := must.Get(strconv.Atoi(port))(t)
 	if other, err := net.Listen("tcp", at(number+held)); err == nil {
 		other.Close()
 		t.Errorf("%s is not held", address)

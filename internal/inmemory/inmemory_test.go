@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/bridgecheck/bridgecheck/internal/inmemory"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func listen() *inmemory.Listener {
@@ -46,10 +47,7 @@ func TestHTTP(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }}}
 	long := strings.Repeat("x", 3<<20)
 	for range 3 { // on one connection
-		res, err := client.Post("http://bridge.example/", "text/plain", strings.NewReader(long))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(client.Post("http://bridge.example/", "text/plain", strings.NewReader(long)))(t)
 		got, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if want := "127.0.0.1:1 " + long; string(got) != want || err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 )
 
@@ -19,13 +20,8 @@ import (
 func run(t *testing.T, g *processtree.Group, script string, numbers int) (tree *processtree.Tree, cmd *exec.Cmd, pids []int) {
 	t.Helper()
 	cmd = exec.Command("sh", "-c", script)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tree, err = g.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	tree = must.Get(g.Start(cmd))(t)
 	lines := bufio.NewReader(out)
 	for range numbers {
 		var pid int
@@ -138,9 +134,7 @@ func TestCloseLeavesOtherChildrenAlone(t *testing.T) {
 	start := func(setsid bool) *exec.Cmd {
 		cmd := exec.Command("sleep", "100")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: setsid}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 )
 
@@ -56,13 +57,8 @@ func mustStart(err error) {
 // started starts cmd by start and gives a handle of the process whose number cmd prints.
 func started(t *testing.T, cmd *exec.Cmd, start func() error) windows.Handle {
 	t.Helper()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, start())
 	var pid uint32
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	if _, err := fmt.Sscan(line, &pid); err != nil {
@@ -131,9 +127,7 @@ func TestStopEndsOneJobOnly(t *testing.T) {
 func TestTheJobEndsWithItsOwner(t *testing.T) {
 	owner := playing("owner")
 	child := started(t, owner, owner.Start)
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, owner.Process.Kill())
 	_ = owner.Wait() // it was killed
 	if !ended(child, 10*time.Second) {
 		t.Error("the child outlives the killed owner of its group")

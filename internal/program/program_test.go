@@ -3,6 +3,8 @@ package program
 import (
 	"os"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Packages that run side by side ask for the program at the same time, and must not link it again.
@@ -11,10 +13,7 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 		t.Skip("SKIPPED: -short: the program is not built")
 	}
 	t.Setenv("BRIDGECHECK", "")
-	first, err := os.Stat(Build(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(os.Stat(Build(t)))(t)
 	done := make(chan string)
 	for range 3 {
 		go func() {

@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 )
 
@@ -114,13 +115,9 @@ func TestWriterSeesSecretsAcrossWrites(t *testing.T) {
 	var out bytes.Buffer
 	w := r.Writer(&out)
 	for _, part := range []string{"first line\nsec", "ret-", "one\nla", "st secret-", "one"} {
-		if _, err := w.Write([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte(part)))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if got, want := out.String(), "first line\n[redacted]\nlast [redacted]"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
@@ -136,14 +133,10 @@ func written(t testing.TB, r *redact.Redactor, text string, part, held int) stri
 	}
 	for len(text) > 0 {
 		n := min(part, len(text))
-		if _, err := w.Write([]byte(text[:n])); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte(text[:n])))(t)
 		text = text[n:]
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.String()
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -39,9 +40,7 @@ func TestFrontChecksThatUseTheMockSaySo(t *testing.T) {
 					t.Errorf("%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
 				}
 			}
-			if _, err := engine.Run(t.Context(), target, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(engine.Run(t.Context(), target, o))(t)
 		})
 	}
 }
@@ -58,10 +57,7 @@ type verdicts map[string]reports.Verdict
 
 // sample are mutants of all areas, and correct variants, each with the clauses that it is tested by.
 func sample(t *testing.T) (all []mutants.Mutant, only map[string][]string) {
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
 	only = map[string][]string{}
 	variants := 0
 	for _, area := range mutants.Areas() {
@@ -160,20 +156,13 @@ func byFace(t *testing.T, face, names string) (found map[string]verdicts) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", face, err, output)
 	}
-	if err := json.Unmarshal(data, &found); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &found))
 	return found
 }
 
 func write(t *testing.T, found map[string]verdicts) {
-	data, err := json.Marshal(found)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(os.Getenv(facesDir), "found.json"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(found))(t)
+	must.Do(t, os.WriteFile(filepath.Join(os.Getenv(facesDir), "found.json"), data, 0o600))
 }
 
 func TestByRunT(t *testing.T) {
@@ -205,7 +194,7 @@ func TestByGinkgo(t *testing.T) {
 	var ends []func()
 	for _, m := range all {
 		options := engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}
-		tree, err := specs.New(specs.Suite{Options: options,
+		tree := must.Get(specs.New(specs.Suite{Options: options,
 			Before: func(_ context.Context, s *specs.Suite) error {
 				bed, target, o, err := start(m, options, &authserver.Keys{})
 				if err == nil {
@@ -215,10 +204,7 @@ func TestByGinkgo(t *testing.T) {
 				return err
 			},
 			After: func(r *reports.Report) { found[m.Name] = ofReport(r) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		ginkgo.Describe(m.Name, func() {
 			for area, listed := range tree.Areas() {
 				ginkgo.Describe(area, func() {

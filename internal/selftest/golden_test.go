@@ -10,15 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 )
 
 func loadGolden(t *testing.T) Sets {
 	t.Helper()
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
 	return golden
 }
 
@@ -32,15 +30,9 @@ func TestGoldenSetsAreUpToDate(t *testing.T) {
 		return
 	}
 	want, have := golden.files(), map[string]string{}
-	files, err := fs.Glob(goldenFiles, goldenDir+"/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Glob(goldenFiles, goldenDir+"/*"))(t)
 	for _, name := range files {
-		text, err := fs.ReadFile(goldenFiles, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(fs.ReadFile(goldenFiles, name))(t)
 		have[filepath.Base(name)] = string(text)
 	}
 	if !maps.Equal(have, want) {
@@ -49,14 +41,9 @@ func TestGoldenSetsAreUpToDate(t *testing.T) {
 }
 
 func TestKillMatrixIsUpToDate(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", killMatrix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", killMatrix)))(t)
 	var want strings.Builder
-	if err := WriteKillMatrix(&want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteKillMatrix(&want))
 	if string(page) != want.String() {
 		t.Errorf("%s does not fit the mutants and their golden sets: %s", killMatrix, killMatrixCommand)
 	}
@@ -94,12 +81,8 @@ func TestOutdatedGoldenSetsNameTheCommand(t *testing.T) {
 func TestUpdateOfOneMutant(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "internal", "selftest", goldenDir)
-	if err := os.CopyFS(dir, os.DirFS(goldenDir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(root, "docs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(goldenDir)))
+	must.Do(t, os.Mkdir(filepath.Join(root, "docs"), 0o755))
 	t.Chdir(dir)
 	m := mutants.Mutants()[0]
 	row := newRow(m)
@@ -107,13 +90,8 @@ func TestUpdateOfOneMutant(t *testing.T) {
 		t.Errorf("the error on a survivor is %v", err)
 	}
 	row.Failed = slices.Concat(m.Breaks, []string{"mcp/ping"})
-	if err := Update(row); err != nil {
-		t.Fatal(err)
-	}
-	sets, err := readGolden(os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Update(row))
+	sets := must.Get(readGolden(os.DirFS(dir)))(t)
 	want := maps.Clone(loadGolden(t))
 	want[m.Name] = row.Failed
 	if !maps.EqualFunc(sets, want, slices.Equal) {

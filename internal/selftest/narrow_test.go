@@ -5,16 +5,14 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 )
 
 // The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
 func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	golden := loadGolden(t)
-	narrower, err := NewNarrower(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	narrower := must.Get(NewNarrower(golden))(t)
 	whole := map[mutants.Mechanism]int{}
 	for _, m := range mutants.Mutants() {
 		var o engine.Options

@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
@@ -42,17 +43,9 @@ func startBefore(t *testing.T, m mutants.Mutant, o *engine.Options, p proxy.Opti
 		if settings != nil {
 			settings(b)
 		}
-		address, err := url.Parse(siteOf(b.Drupal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.Site.Recorder, err = proxy.New(address, p); err != nil {
-			t.Fatal(err)
-		}
-		server, err := o.Site.Recorder.Listen("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		address := must.Get(url.Parse(siteOf(b.Drupal)))(t)
+		o.Site.Recorder = must.Get(proxy.New(address, p))(t)
+		server := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
 		t.Cleanup(func() { server.Close() })
 		site, b.Drupal = server.URL, server.URL
 	}
@@ -63,10 +56,7 @@ func startBefore(t *testing.T, m mutants.Mutant, o *engine.Options, p proxy.Opti
 		}
 		return front(b, handler)
 	}
-	bed, err := testbed.Start(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := must.Get(testbed.Start(options))(t)
 	t.Cleanup(bed.Close)
 	return bed
 }
@@ -86,10 +76,7 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o engine.Options) *report
 		t.Cleanup(drupal.Close)
 		return drupal.URL
 	})
-	var err error
-	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
-		t.Fatal(err)
-	}
+	o.Capabilities = must.Get(engine.Claim(bed.Profile.Capabilities, m.Claims))(t)
 	o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
 	o.Callers.Credentials = map[check.Identity]check.Credentials{}
 	for _, name := range []check.Identity{check.Agent, check.Agent2, check.Discoverer, check.Outsider, check.NoRPC, check.Blocked, check.Service, check.Admin} {
@@ -105,10 +92,7 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o engine.Options) *report
 		{Tool: "access.open", Identity: check.Agent},
 	}
 	o.Bridge.UpstreamTimeout = testbed.UpstreamTimeout
-	report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
 	return report
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -29,14 +30,8 @@ var parallel = 4 * runtime.NumCPU()
 // tester tests mutants by the clauses named.
 func tester(t *testing.T, only string) Tester {
 	t.Helper()
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
-	narrower, err := NewNarrower(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
+	narrower := must.Get(NewNarrower(golden))(t)
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	return func(ctx context.Context, m mutants.Mutant) (Row, error) {
 		o := engine.Options{Pass: engine.Pass{Makers: makers}}
@@ -104,20 +99,12 @@ func TestMatrix(t *testing.T) {
 	if !*full {
 		t.Skip("the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
 	}
-	matrix, err := All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := matrix.WriteText(t.Output()); err != nil {
-		t.Fatal(err)
-	}
+	matrix := must.Get(All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil))(t)
+	must.Do(t, matrix.WriteText(t.Output()))
 	if !matrix.Good() {
 		t.Error("a mutant survived, a clause is unproven, or a correct variant was blamed")
 	}
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
 	for _, line := range matrix.Drift(golden) {
 		t.Error(line)
 	}
@@ -134,10 +121,7 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 		}
 		return row, ctx.Err()
 	}
-	matrix, err := All(t.Context(), []mutants.Mutant{{Name: "never blamed"}, {Name: "blamed once"}}, 1, test, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	matrix := must.Get(All(t.Context(), []mutants.Mutant{{Name: "never blamed"}, {Name: "blamed once"}}, 1, test, nil))(t)
 	if f := matrix.Figures; f.FalseAlarms != 0 || f.Again != 1 {
 		t.Errorf("%d false alarms and %d tested again, not 0 and 1", f.FalseAlarms, f.Again)
 	}
@@ -153,10 +137,7 @@ func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
 	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
 		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
@@ -171,10 +152,7 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
 	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
 		return strings.Contains(r.Curl, e.Request.URL) && e.Response != nil && strings.Contains(e.Response.Body, "bad.cyclic_ref")

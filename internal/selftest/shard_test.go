@@ -5,15 +5,13 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func TestShardsHoldEachEntryOnce(t *testing.T) {
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
 	all := mutants.All()
 	for _, full := range []bool{false, true} {
 		times, sizes := map[string]int{}, []int{}
@@ -43,14 +41,8 @@ func TestShardsHoldEachEntryOnce(t *testing.T) {
 
 // The shards of a selftest are good together where the whole is, and one of them is not where the whole is not.
 func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
-	clauses, err := engine.Checked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
+	clauses := must.Get(engine.Checked())(t)
 	all := mutants.All()
 	survivor := mutants.Mutants()[0].Name
 	var only contract.Clause // that no mutant breaks
@@ -108,10 +100,7 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 
 // What other shards hold does not excuse what this one finds.
 func TestCompleteKeepsFigures(t *testing.T) {
-	golden, err := Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(Golden())(t)
 	mine, others, err := Shard(mutants.All(), golden, 1, 2, false)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -53,10 +54,7 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 		}
 		return slow
 	}
-	report, err := selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only, Cases: 8}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only, Cases: 8}, nil))(t)
 	verdicts = map[string]reports.Verdict{}
 	for _, r := range report.Results {
 		verdicts[r.ID] = r.Verdict

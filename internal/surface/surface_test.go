@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 )
@@ -15,10 +16,7 @@ import (
 // listed is a surface of one tool, whose members are the given text, as the agent sees it.
 func listed(t *testing.T, members string) *surface.Surface {
 	t.Helper()
-	s, err := surface.Parse([]byte(`{"tools": [{"name": "a", `+members+`}]}`), "agent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(surface.Parse([]byte(`{"tools": [{"name": "a", `+members+`}]}`), "agent"))(t)
 	return s
 }
 
@@ -141,18 +139,12 @@ func TestCallersAreCompared(t *testing.T) {
 // A lock is the same whatever the order in which callers and tools came, and reads back as it was.
 func TestLockIsStable(t *testing.T) {
 	a, b := people(nil, map[string][]string{"agent": {"a", "b"}, "admin": {"b", "a"}}), people(nil, map[string][]string{"admin": {"a", "b"}, "agent": {"b", "a"}})
-	first, err := a.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(a.Lock())(t)
 	second, err := b.Lock()
 	if err != nil || !bytes.Equal(first, second) {
 		t.Errorf("want the same file, got\n%s\n%s\n%v", first, second, err)
 	}
-	read, err := surface.Parse(first, "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(surface.Parse(first, "nobody"))(t)
 	if again, _ := read.Lock(); !bytes.Equal(first, again) {
 		t.Errorf("read back:\n%s", again)
 	}
@@ -192,10 +184,7 @@ func TestAllowList(t *testing.T) {
 		"clause: input/type\n    identity: admin":                {1, 1},
 		"clause: tool/lost":                                      {1, 1},
 	} {
-		file, err := baseline.Parse("allow.yaml", []byte("known:\n  - "+entry+"\n    reason: agreed\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(baseline.Parse("allow.yaml", []byte("known:\n  - "+entry+"\n    reason: agreed\n")))(t)
 		d := surface.Compare(old, now)
 		d.Allow(file, day)
 		if d.ExitCode() != want.code || len(d.Problems) != want.problems {
@@ -209,9 +198,7 @@ func TestFormatsShowHostileTexts(t *testing.T) {
 	d := surface.Compare(listed(t, `"description": "x"`), listed(t, `"description": "\u001b[2J\n::error::x <script>|"`))
 	for _, name := range surface.Formats {
 		var b bytes.Buffer
-		if err := d.Write(&b, name, "1", func(string) int { return 1 }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Write(&b, name, "1", func(string) int { return 1 }))
 		if text := b.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\n::error") || name == "markdown" && strings.Contains(text, "<script>") {
 			t.Errorf("%s:\n%s", name, text)
 		}
@@ -232,10 +219,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		lock, err := s.Lock()
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := must.Get(s.Lock())(t)
 		again, err := surface.Parse(lock, "nobody")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, lock)

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestJSON(t *testing.T) {
@@ -19,15 +21,10 @@ func TestJSON(t *testing.T) {
 func FuzzJSON(f *testing.F) {
 	f.Add("a\u202e##[error]\u009b\U000E0041\\u0023#\x00\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		data, err := json.MarshalIndent(map[string]string{s: s}, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.MarshalIndent(map[string]string{s: s}, "", " "))(t)
 		safe := JSON(data)
 		var before, after any
-		if err := json.Unmarshal(data, &before); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(data, &before))
 		if err := json.Unmarshal(safe, &after); err != nil || !reflect.DeepEqual(before, after) {
 			t.Fatalf("%s\nbecomes\n%s\nwhich is %v: %v", data, safe, after, err)
 		}

@@ -4,17 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestWriteReplacesAFileWithItsPermissions(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	if err := os.WriteFile(path, []byte("earlier"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(path, []byte("later"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("earlier"), 0o666))
+	must.Do(t, Write(path, []byte("later"), 0o600))
 	data, err := os.ReadFile(path)
 	if err != nil || string(data) != "later" {
 		t.Errorf("%q, %v", data, err)
@@ -28,15 +26,11 @@ func TestWriteReplacesAFileWithItsPermissions(t *testing.T) {
 func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
-	if err := os.WriteFile(target, []byte("target"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(target, []byte("target"), 0o600))
 	if err := os.Symlink(target, link); err != nil {
 		t.Skip("links cannot be made here: ", err)
 	}
-	if err := Write(link, []byte("new"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(link, []byte("new"), 0o600))
 	if data, err := os.ReadFile(target); err != nil || string(data) != "target" {
 		t.Errorf("%q, %v", data, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -87,15 +88,12 @@ func twoPasses(shared bool) *Queue {
 func TestEveryCheckIsTestedOnce(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
-	parts, err := runKind(t.Context(), "works", 3, func(r reports.Result) string {
+	parts := must.Get(runKind(t.Context(), "works", 3, func(r reports.Result) string {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[r.ID+" in pass "+r.Tested[0].Identity]++
 		return ""
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for i := range parts {
 		for _, id := range clauses {
 			if n := seen[fmt.Sprintf("%s in pass %d", id, i)]; n != 1 {
@@ -206,10 +204,7 @@ func TestWorkersEndWithTheRun(t *testing.T) {
 }
 
 func TestAReasonEndsTheRun(t *testing.T) {
-	parts, err := runKind(t.Context(), "works", 1, func(reports.Result) string { return "enough" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(runKind(t.Context(), "works", 1, func(reports.Result) string { return "enough" }))(t)
 	for _, p := range parts[0] {
 		if p.Report.CutShort == "enough" {
 			return

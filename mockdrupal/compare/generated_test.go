@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
@@ -19,19 +20,13 @@ import (
 
 func builtin(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site, err := fixtures.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin(name))(t)
 	return site
 }
 
 func serve(t *testing.T, site *fixtures.Site) http.Handler {
 	t.Helper()
-	d, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	return d
 }
 
@@ -39,10 +34,7 @@ func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests
 	t.Helper()
 	server := httptest.NewServer(other)
 	defer server.Close()
-	report, err := Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1}))(t)
 	return report
 }
 
@@ -293,13 +285,10 @@ func TestAnInterrupt(t *testing.T) {
 }
 
 func TestNoSite(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := "http://" + listener.Addr().String()
 	listener.Close()
-	_, err = Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address, Requests: 1})
+	_, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address, Requests: 1})
 	var unreachable *UnreachableError
 	if !errors.As(err, &unreachable) {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
@@ -14,18 +15,9 @@ import (
 // site runs a mock of the default site and returns its address and data.
 func site(t *testing.T) (string, *fixtures.Site) {
 	t.Helper()
-	data, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := mockdrupal.New(data, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(fixtures.Builtin("default"))(t)
+	d := must.Get(mockdrupal.New(data, mockdrupal.Options{}))(t)
+	s := must.Get(d.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { s.Close() })
 	return s.URL, data
 }
@@ -33,9 +25,7 @@ func site(t *testing.T) (string, *fixtures.Site) {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -64,10 +54,7 @@ func TestRecordingsAgreeWithTheSiteTheyWereMadeOf(t *testing.T) {
 		t.Errorf("summary %+v", report.Summary)
 	}
 	for _, area := range []string{"some", "signing"} {
-		text, err := os.ReadFile(filepath.Join(out, area+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(out, area+".jsonl")))(t)
 		for _, secret := range []string{"agent-pass", "agent-token", "Bearer", "Basic "} {
 			if strings.Contains(strings.ReplaceAll(string(text), `Basic realm`, ""), secret) {
 				t.Errorf("the recording of %s holds %q:\n%s", area, secret, text)
@@ -81,9 +68,7 @@ func TestADifferenceIsNamed(t *testing.T) {
 	out := t.TempDir()
 	recording := `{"id":"x/one","as":"agent","auth":"basic","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no.such\"}"},` +
 		`"response":{"status":400,"headers":{"Content-Type":"application/json","X-Generator":"Drupal 10 (https://www.drupal.org)"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"error\":{\"code\":-32601,\"message\":\"Method Not Found\",\"data\":\"?\"}}"}}`
-	if err := os.WriteFile(filepath.Join(out, "x.jsonl"), []byte(recording), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(out, "x.jsonl"), []byte(recording), 0o600))
 	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)})
 	if err != nil {
 		t.Fatal(err)
@@ -128,10 +113,7 @@ func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
 	if _, ok := env("nobody"); ok {
 		t.Error("an account that the environment does not name is known")
 	}
-	file, err := compare.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(compare.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`)))(t)
 	if c, ok := file("agent"); !ok || c.Password != "p" || c.Tokens["scoped"] != "t" {
 		t.Errorf("from the file: %+v %v", c, ok)
 	}

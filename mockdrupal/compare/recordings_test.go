@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/compare"
 )
 
@@ -19,13 +20,10 @@ func recordings(t *testing.T) string {
 }
 
 func TestMockAgreesWithTheRealSite(t *testing.T) {
-	report, err := compare.Verify(t.Context(), compare.VerifyOptions{
+	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{
 		Transcripts: recordings(t),
 		Areas:       []string{"jsonrpc_post", "jsonrpc_methods", "jsonrpc_get", "jsonrpc_verbs", "login"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, d := range report.Differences {
 		t.Error(d)
 	}
@@ -53,12 +51,9 @@ var notMocked = map[string]string{
 }
 
 func TestModuleVersionsAgreeWithTheRealModule(t *testing.T) {
-	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: recordings(t), Areas: []string{
+	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: recordings(t), Areas: []string{
 		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
-		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}}))(t)
 	for _, d := range report.Differences {
 		if why, known := notMocked[d.Record]; known {
 			t.Logf("%s: %s", d, why)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -55,10 +56,7 @@ var attacks = []attack{
 // send sends an attack to a control plane's address.
 func (a attack) send(t *testing.T, address string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequest(a.verb, "http://"+address+control.Prefix+a.path, strings.NewReader(a.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(a.verb, "http://"+address+control.Prefix+a.path, strings.NewReader(a.body)))(t)
 	for name, values := range a.header {
 		for _, v := range values {
 			r.Header.Add(name, strings.ReplaceAll(v, "OWN", address))
@@ -68,20 +66,14 @@ func (a attack) send(t *testing.T, address string) *http.Response {
 		r.Host = host
 		r.Header.Del("Host")
 	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { res.Body.Close() })
 	return res
 }
 
 func listening(t *testing.T, token string) (*mockdrupal.Drupal, string) {
 	t.Helper()
-	d, err := mockdrupal.New(&fixtures.Site{Title: "Small"}, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(&fixtures.Site{Title: "Small"}, mockdrupal.Options{}))(t)
 	server, addr, err := d.ListenControl("127.0.0.1:0", token)
 	if err != nil {
 		t.Fatal(err)
@@ -139,32 +131,17 @@ func TestControlPlaneShowsNoCredential(t *testing.T) {
 			"/oauth/revoke":            "token=agent-token",
 			"/user/logout?token=the-session&access_token=agent-token": "",
 		} {
-			r, err := http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body)))(t)
 			r.Header = header.Clone()
-			res, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(http.DefaultClient.Do(r))(t)
 			res.Body.Close()
 		}
 	}
-	r, err := http.NewRequest(http.MethodGet, s.URL+control.Prefix+"journal", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(http.MethodGet, s.URL+control.Prefix+"journal", nil))(t)
 	r.Header.Set("Authorization", "Bearer s3cret")
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	shown, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must.Get(io.ReadAll(res.Body))(t)
 	for _, secret := range secrets {
 		if strings.Contains(string(shown), secret) {
 			t.Errorf("the journal shows %q", secret)

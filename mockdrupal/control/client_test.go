@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 )
@@ -20,23 +21,11 @@ import (
 // remote runs a mock of the default site with its control plane, and returns both and a client.
 func remote(t *testing.T) (*mockdrupal.Server, *control.Client) {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "s3cret"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	d := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "s3cret"}))(t)
+	s := must.Get(d.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { s.Close() })
-	c, err := control.New(s.URL, "s3cret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(control.New(s.URL, "s3cret"))(t)
 	return s, c
 }
 
@@ -53,27 +42,18 @@ func ask(t *testing.T, s *mockdrupal.Server, method string) string {
 func TestSiteIsReadReplacedAndPatched(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
-	site, err := c.Site(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(c.Site(ctx))(t)
 	id := site.Methods[0].ID
-	if err := c.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{id}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{id}}}))
 	if body := ask(t, s, id); !strings.Contains(body, "-32601") {
 		t.Errorf("the disabled method gives %s", body)
 	}
-	if err := c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}))
 	if now, err := c.Site(ctx); err != nil || now.Methods[0].ID != id || len(now.Methods) != len(site.Methods) {
 		t.Errorf("the enabled method is not back in its place: %v", err)
 	}
 	site.Methods = site.Methods[:1]
-	if err := c.SetSite(ctx, site); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetSite(ctx, site))
 	if got := len(s.Site().Methods); got != 1 {
 		t.Errorf("%d methods after the site was replaced, want 1", got)
 	}
@@ -130,10 +110,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 func TestTokenGuardsTheControlPlane(t *testing.T) {
 	s, _ := remote(t)
 	for _, token := range []string{"", "wrong"} {
-		c, err := control.New(s.URL, token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(control.New(s.URL, token))(t)
 		var refused *control.Error
 		if _, err := c.Site(t.Context()); !errors.As(err, &refused) || refused.Status != 401 {
 			t.Errorf("with the token %q: %v, want 401", token, err)
@@ -144,10 +121,7 @@ func TestTokenGuardsTheControlPlane(t *testing.T) {
 func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
-	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: fault.Status, Status: 503, User: "agent", Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(c.Arm(ctx, mockdrupal.Fault{Kind: fault.Status, Status: 503, User: "agent", Count: 2}))(t)
 	ask(t, s, "no.such")
 	if list, err := c.Faults(ctx); err != nil || len(list) != 1 || list[0].Left != 1 || list[0].ID != id {
 		t.Errorf("faults: %+v, %v; want one that acts on one more request", list, err)
@@ -166,10 +140,7 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 }
 
 func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
-	d, err := mockdrupal.New(&fixtures.Site{Title: "Empty"}, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(&fixtures.Site{Title: "Empty"}, mockdrupal.Options{}))(t)
 	if _, _, err := d.ListenControl("0.0.0.0:0", ""); err == nil || !strings.Contains(err.Error(), "token") {
 		t.Errorf("a public address without a token: %v", err)
 	}
@@ -178,10 +149,7 @@ func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c, err := control.New("http://"+address.String(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(control.New("http://"+address.String(), ""))(t)
 	if site, err := c.Site(t.Context()); err != nil || site.Title != "Empty" {
 		t.Errorf("site %+v, %v", site, err)
 	}

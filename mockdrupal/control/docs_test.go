@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 )
@@ -21,31 +22,17 @@ func TestCommandsOfTheDocumentationWork(t *testing.T) {
 	if err != nil {
 		t.Skipf("SKIPPED: the commands need curl: %v", err)
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "mock.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "mock.md")))(t)
+	site := must.Get(fixtures.Builtin("default"))(t)
+	d := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	server, addr, err := d.ListenControl("127.0.0.1:0", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	dir := t.TempDir()
-	yaml, err := site.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "my-site.yaml"), yaml, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	yaml := must.Get(site.YAML())(t)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "my-site.yaml"), yaml, 0o600))
 	base := "http://" + addr.String() + strings.TrimSuffix(control.Prefix, "/")
 	sent := 0
 	for line := range strings.Lines(string(text)) {

@@ -5,37 +5,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 )
 
-// must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestClientSwitchesWhatTheMockHas(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
-	must(t, c.SetQuirk(ctx, quirk.StickyGet, true))
+	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, true))
 	if on := s.ActiveQuirks(); len(on) != 1 {
 		t.Errorf("quirks after switching one on: %v", on)
 	}
-	must(t, c.SetQuirk(ctx, quirk.StickyGet, false))
+	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, false))
 	if on := s.ActiveQuirks(); len(on) != 0 {
 		t.Errorf("quirks after switching it off: %v", on)
 	}
-	must(t, c.ClearCaches(ctx))
-	must(t, c.SetFlood(ctx, true))
-	must(t, c.SetFlood(ctx, false))
+	must.Do(t, c.ClearCaches(ctx))
+	must.Do(t, c.SetFlood(ctx, true))
+	must.Do(t, c.SetFlood(ctx, false))
 	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: fault.Empty})
-	must(t, err)
-	must(t, c.Disarm(ctx, id))
+	must.Do(t, err)
+	must.Do(t, c.Disarm(ctx, id))
 	if armed := s.Faults(); len(armed) != 0 {
 		t.Errorf("armed after disarming: %v", armed)
 	}
@@ -47,13 +40,13 @@ func TestClientSwitchesWhatTheMockHas(t *testing.T) {
 func TestClientHoldsAndReleasesCalls(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
-	must(t, c.Freeze(ctx, "content.*"))
+	must.Do(t, c.Freeze(ctx, "content.*"))
 	done := make(chan string, 1)
 	go func() { done <- ask(t, s, "content.list") }()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
 		var err error
 		waiting, err = c.Waiting(ctx)
-		must(t, err)
+		must.Do(t, err)
 	}
 	if n, err := c.Step(ctx, 5); err != nil || n != 1 {
 		t.Errorf("%d calls continued, %v; want 1", n, err)
@@ -61,12 +54,12 @@ func TestClientHoldsAndReleasesCalls(t *testing.T) {
 	if body := <-done; !strings.Contains(body, `"result"`) {
 		t.Errorf("the call that waited: %s", body)
 	}
-	must(t, c.Freeze(ctx, ""))
+	must.Do(t, c.Freeze(ctx, ""))
 	ask(t, s, "content.list") // waits for nothing
 	if n, err := c.Runs(ctx, "content.list"); err != nil || n != 2 {
 		t.Errorf("%d runs, %v; want 2", n, err)
 	}
-	must(t, c.ClearJournal(ctx))
+	must.Do(t, c.ClearJournal(ctx))
 	if page, err := c.Journal(ctx, journal.Filter{}); err != nil || len(page.Entries) != 0 || page.Last != 2 || page.Lost != 2 {
 		t.Errorf("after clearing: %d entries, last %d, lost %d (%v)", len(page.Entries), page.Last, page.Lost, err)
 	}

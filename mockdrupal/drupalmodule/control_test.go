@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -49,18 +50,8 @@ func controlled(t *testing.T, name string) (*fixtures.Site, *phpSite, *control.C
 	requirePHP(t)
 	site, dir := exported(t, name, 3)
 	module := startPHP(t, dir, "BRIDGECHECK_CONTROL_TOKEN="+token)
-	client, err := control.New(over(t, module).URL, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(control.New(over(t, module).URL, token))(t)
 	return site, module, client
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // refused fails unless the module refused with this status, and says why.
@@ -75,7 +66,7 @@ func refused(t *testing.T, err error, status int, why string) {
 func TestControlNeedsItsToken(t *testing.T) {
 	_, module, client := controlled(t, "transcripts")
 	_, err := client.Site(context.Background())
-	must(t, err) // positive control
+	must.Do(t, err) // positive control
 	for _, sent := range []string{"", "Bearer", "Bearer other", "Basic " + token} {
 		if status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent}); status != 401 || strings.Contains(body, "methods") {
 			t.Errorf("Authorization %q: %d %.80s", sent, status, body)
@@ -94,14 +85,14 @@ func TestControlShowsTheSite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site, _, client := controlled(t, name)
 			shown, err := client.Site(context.Background())
-			must(t, err)
+			must.Do(t, err)
 			for i := range site.Users { // a module has no tokens to give
 				shown.Users[i].Tokens, site.Users[i].Tokens = nil, nil
 			}
 			want, err := site.YAML()
-			must(t, err)
+			must.Do(t, err)
 			got, err := shown.YAML()
-			must(t, err)
+			must.Do(t, err)
 			if string(got) != string(want) {
 				t.Errorf("another site than was exported: %d bytes, expected %d", len(got), len(want))
 			}
@@ -112,11 +103,11 @@ func TestControlShowsTheSite(t *testing.T) {
 func ids(t *testing.T, module *phpSite) (all []string, documents map[string]json.RawMessage) {
 	t.Helper()
 	var list struct{ Data []json.RawMessage }
-	must(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})), &list))
+	must.Do(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})), &list))
 	documents = map[string]json.RawMessage{}
 	for _, doc := range list.Data {
 		var m struct{ ID string }
-		must(t, json.Unmarshal(doc, &m))
+		must.Do(t, json.Unmarshal(doc, &m))
 		all = append(all, m.ID)
 		documents[m.ID] = doc
 	}
@@ -127,24 +118,24 @@ func TestControlPatchesMethods(t *testing.T) {
 	ctx := context.Background()
 	site, module, client := controlled(t, "default")
 	before, documents := ids(t, module)
-	must(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo", "shape.*"}}}))
+	must.Do(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo", "shape.*"}}}))
 	fewer, _ := ids(t, module)
 	if slices.Contains(fewer, "echo") || slices.Contains(fewer, "shape.none") || !slices.Contains(fewer, "access.open") {
 		t.Errorf("disabled methods are shown: %v", fewer)
 	}
 	refused(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo"}}}), 400, `no method that is on the site matches "echo"`)
 	shown, err := client.Site(ctx)
-	must(t, err)
+	must.Do(t, err)
 	if _, there := shown.Method("echo"); there || len(shown.Methods) != len(fewer) {
 		t.Errorf("the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
 	}
-	must(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
+	must.Do(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
 	if after, _ := ids(t, module); !slices.Equal(after, before) {
 		t.Error("the methods did not come back in their old places")
 	}
 
 	usage, title, hide := "Says something else", "Another title", false
-	must(t, client.Patch(ctx, patch.Patch{Methods: map[string]patch.Method{
+	must.Do(t, client.Patch(ctx, patch.Patch{Methods: map[string]patch.Method{
 		"shape.required": {Usage: &usage, Title: &title, Access: &[]string{fixtures.AccessContent},
 			Schemas: map[string]fixtures.Raw{"message": fixtures.Raw(`{"type":"integer","minimum":3}`)}, Output: fixtures.Raw(`{"type":"array"}`)},
 		"access.open": {Exposed: &hide},
@@ -159,7 +150,7 @@ func TestControlPatchesMethods(t *testing.T) {
 		t.Errorf("a hidden tool: %s", changed["access.open"])
 	}
 	shown, err = client.Site(ctx)
-	must(t, err)
+	must.Do(t, err)
 	m, _ := shown.Method("shape.required")
 	was, _ := site.Method("shape.required")
 	if m.Usage != usage || m.MCP.Title != title || string(m.Params[0].Schema) != `{"type":"integer","minimum":3}` || !reflect.DeepEqual(m.Behaviour, was.Behaviour) {
@@ -193,7 +184,7 @@ func TestControlPatchesMethods(t *testing.T) {
 			t.Errorf("%s: %d %s", body, status, said)
 		}
 	}
-	must(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
+	must.Do(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
 	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcpTool") {
 		t.Error("extensions are shown that were switched off")
 	}
@@ -203,12 +194,12 @@ func TestControlPatchesPeople(t *testing.T) {
 	ctx := context.Background()
 	_, _, client := controlled(t, "default")
 	blocked := true
-	must(t, client.Patch(ctx, patch.Patch{
+	must.Do(t, client.Patch(ctx, patch.Patch{
 		Roles: map[string]patch.Role{"agent": {Grant: []string{"administer nodes"}, Revoke: []string{fixtures.AccessContent}}},
 		Users: map[string]patch.User{"agent2": {Blocked: &blocked}, "outsider": {Roles: &[]string{"agent"}}},
 	}))
 	shown, err := client.Site(ctx)
-	must(t, err)
+	must.Do(t, err)
 	role := shown.Roles[slices.IndexFunc(shown.Roles, func(r fixtures.Role) bool { return r.ID == "agent" })]
 	agent2, _ := shown.User("agent2")
 	outsider, _ := shown.User("outsider")
@@ -224,7 +215,7 @@ func TestControlJournal(t *testing.T) {
 	module.send(call(*agent, []byte(`[{"jsonrpc":"2.0","method":"access.open","id":1}, {"jsonrpc":"2.0","method":"echo","params":{"any" : 1.0}}]`)))
 	module.send(call(fixtures.User{Name: fixtures.Anonymous}, []byte(`{"jsonrpc":"2.0","method":"fail.invalid_params","id":"x"}`)))
 	page, err := client.Journal(ctx, journal.Filter{})
-	must(t, err)
+	must.Do(t, err)
 	if len(page.Entries) != 2 || page.Last != 2 || page.Lost != 0 {
 		t.Fatalf("%+v", page)
 	}
@@ -235,7 +226,7 @@ func TestControlJournal(t *testing.T) {
 	}
 	for name, f := range map[string]journal.Filter{"by account": {User: "anonymous"}, "by method": {Method: "fail.*"}, "after": {After: 1}, "the last": {Limit: 1}} {
 		some, err := client.Journal(ctx, f)
-		must(t, err)
+		must.Do(t, err)
 		if len(some.Entries) != 1 || some.Entries[0].Seq != 2 {
 			t.Errorf("%s: %+v", name, some)
 		}
@@ -247,15 +238,15 @@ func TestControlJournal(t *testing.T) {
 		}
 	}
 	runs, err := client.Runs(ctx, "access.open")
-	must(t, err)
+	must.Do(t, err)
 	if runs != 1 {
 		t.Errorf("%d runs", runs)
 	}
 	_, err = client.Runs(ctx, "no.such")
 	refused(t, err, 404, "no.such")
-	must(t, client.ClearJournal(ctx))
+	must.Do(t, client.ClearJournal(ctx))
 	page, err = client.Journal(ctx, journal.Filter{})
-	must(t, err)
+	must.Do(t, err)
 	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
 		t.Errorf("a cleared journal: %+v", page)
 	}
@@ -263,7 +254,7 @@ func TestControlJournal(t *testing.T) {
 	withToken.Authorization = "Bearer a-token-of-the-agent"
 	module.send(withToken)
 	page, err = client.Journal(ctx, journal.Filter{})
-	must(t, err)
+	must.Do(t, err)
 	if len(page.Entries) != 1 || page.Entries[0].Scheme != "bearer" || first.Scheme != "cookie" {
 		t.Errorf("authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
 	}
@@ -278,20 +269,20 @@ func TestControlLimits(t *testing.T) {
 	refused(t, client.SetQuirk(ctx, "sticky-get-cache", true), 501, "quirks")
 	_, err = client.Advance(ctx, 1)
 	refused(t, err, 501, "clock")
-	must(t, client.ClearCaches(ctx))
-	must(t, client.SetFlood(ctx, false))
-	must(t, client.Freeze(ctx, "fx.*"))
+	must.Do(t, client.ClearCaches(ctx))
+	must.Do(t, client.SetFlood(ctx, false))
+	must.Do(t, client.Freeze(ctx, "fx.*"))
 	refused(t, client.Freeze(ctx, "no.such"), 400, "no.such")
 	waiting, err := client.Waiting(ctx)
-	must(t, err)
+	must.Do(t, err)
 	stepped, err := client.Step(ctx, 1)
-	must(t, err)
+	must.Do(t, err)
 	if waiting != 0 || stepped != 0 {
 		t.Error(waiting, stepped)
 	}
 	_, err = client.Step(ctx, 0)
 	refused(t, err, 400, "give 1 or more")
-	must(t, client.Freeze(ctx, ""))
+	must.Do(t, client.Freeze(ctx, ""))
 }
 
 // A whole site is put in place of the exported one: it shows and does what the mock of it shows and does; and it goes back.
@@ -304,13 +295,13 @@ func TestControlPutsASite(t *testing.T) {
 	before := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
 	for _, name := range []string{"transcripts", "types"} {
 		other := builtinSite(t, name)
-		must(t, client.SetSite(ctx, other))
+		must.Do(t, client.SetSite(ctx, other))
 		if got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other); got != want {
 			t.Errorf("%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
 		}
 		behavesAsTheMock(t, other.Clone(), module, map[fixtures.Kind]int{})
 		shown, err := client.Site(ctx)
-		must(t, err)
+		must.Do(t, err)
 		if len(shown.Users) != len(other.Users) || len(shown.Methods) != len(other.Methods) {
 			t.Errorf("%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
 		}
@@ -318,18 +309,18 @@ func TestControlPutsASite(t *testing.T) {
 	people := exportedSite.Clone()
 	people.Roles = append(people.Roles, fixtures.Role{ID: "newcomer", Permissions: []string{fixtures.UseJSONRPC}})
 	people.Users = append(people.Users, fixtures.User{UID: 77, Name: "check1", Password: "check1-pass", Roles: []string{"newcomer"}})
-	must(t, client.SetSite(ctx, people))
+	must.Do(t, client.SetSite(ctx, people))
 	shown, err := client.Site(ctx)
-	must(t, err)
+	must.Do(t, err)
 	if u, ok := shown.User("check1"); !ok || !shown.Holds(u, fixtures.UseJSONRPC) {
 		t.Errorf("a new account: %+v", u)
 	}
-	must(t, client.SetSite(ctx, exportedSite))
+	must.Do(t, client.SetSite(ctx, exportedSite))
 	if module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) != before {
 		t.Error("the exported site did not come back")
 	}
 	shown, err = client.Site(ctx)
-	must(t, err)
+	must.Do(t, err)
 	if _, there := shown.User("check1"); there || len(shown.Roles) != len(exportedSite.Roles) {
 		t.Error("an account or a role stayed")
 	}
@@ -343,15 +334,15 @@ func TestUninstallLeavesNoTrace(t *testing.T) {
 	}
 	ctx := context.Background()
 	site, module, client := controlled(t, "default")
-	must(t, client.Patch(ctx, patch.Patch{
+	must.Do(t, client.Patch(ctx, patch.Patch{
 		Roles: map[string]patch.Role{"authenticated": {Grant: []string{fixtures.AccessContent}}},
 		Users: map[string]patch.User{"admin": {Roles: &[]string{"agent"}}, "outsider": {Roles: &[]string{"agent"}}},
 	}))
 	changed := site.Clone()
 	changed.Users = changed.Users[:3]
-	must(t, client.SetSite(ctx, changed))
+	must.Do(t, client.SetSite(ctx, changed))
 	var stored struct{ Before, During, After json.RawMessage }
-	must(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
+	must.Do(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
 	if !strings.Contains(string(stored.During), `"agent"`) { // positive control
 		t.Errorf("the installed module stored nothing: %s", stored.During)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -37,10 +38,7 @@ func requirePHP(t *testing.T) {
 
 func builtinSite(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site, err := fixtures.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin(name))(t)
 	return site
 }
 
@@ -49,9 +47,7 @@ func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
 	t.Helper()
 	site := builtinSite(t, name)
 	dir := filepath.Join(t.TempDir(), Name)
-	if err := Write(dir, site, Options{JSONRPC: line}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(dir, site, Options{JSONRPC: line}))
 	return site, dir
 }
 
@@ -140,17 +136,9 @@ func startPHP(t *testing.T, dir string, environment ...string) *phpSite {
 	cmd := exec.Command("php", "testdata/run.php", dir)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), environment...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
@@ -212,10 +200,7 @@ func openToAll(t *testing.T, site *fixtures.Site) *mockdrupal.Drupal {
 		site.Methods[i].Access = nil
 	}
 	// Results are validated by the jsonrpc module, which the stand-ins are not.
-	mock, err := mockdrupal.New(site, mockdrupal.Options{Quirks: []string{quirk.LenientOutput}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{Quirks: []string{quirk.LenientOutput}}))(t)
 	return mock
 }
 
@@ -294,9 +279,7 @@ func encode(t *testing.T, m *fixtures.Method, value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Encode(value))
 	return bytes.TrimSpace(b.Bytes())
 }
 
@@ -384,9 +367,7 @@ func TestANotificationChangesNoOtherResponse(t *testing.T) {
 	failing, _ := site.Method("fail.internal")
 	failing.Behaviour.Error.Data = fixtures.Raw(`{"load":1.0}`)
 	dir := filepath.Join(t.TempDir(), Name)
-	if err := Write(dir, site, Options{JSONRPC: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(dir, site, Options{JSONRPC: 3}))
 	body := []byte(`[{"jsonrpc":"2.0","method":"echo","params":{"any":1.0}},{"jsonrpc":"2.0","method":"fail.internal"},
 		{"jsonrpc":"2.0","method":"echo","params":{"any":1},"id":1}]`)
 	agent, _ := site.User("agent")
@@ -454,10 +435,7 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 // A web server that keeps Drupal's rules (core/assets/scaffold/files/htaccess) serves no file that has a password.
 func TestPasswordsAreNotServed(t *testing.T) {
 	site := builtinSite(t, "default")
-	files, err := Files(site, Options{JSONRPC: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Files(site, Options{JSONRPC: 3}))(t)
 	found := 0
 	for name, data := range files {
 		if agent, _ := site.User("agent"); !bytes.Contains(data, []byte(agent.Password)) {

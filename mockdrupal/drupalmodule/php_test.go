@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // newerPHP are the versions that npm's @php-wasm packages have and Debian has not.
@@ -21,10 +22,7 @@ var newerPHP = []string{"8.3", "8.4", "8.5"}
 // directory with these packages by BRIDGECHECK_PHP_WASM.
 func wasm(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(cmp.Or(os.Getenv("BRIDGECHECK_PHP_WASM"), "testdata/php"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.Abs(cmp.Or(os.Getenv("BRIDGECHECK_PHP_WASM"), "testdata/php")))(t)
 	modules := filepath.Join(dir, "node_modules")
 	_, missing := os.Stat(filepath.Join(modules, "@php-wasm", "node"))
 	if _, err := exec.LookPath("node"); err != nil || missing != nil {
@@ -47,10 +45,7 @@ func wasm(t *testing.T) string {
 // newPHP runs a script of testdata by a newer PHP, and fails where it prints to standard error, as PHP does with deprecations.
 func newPHP(t *testing.T, runner, version string, directories []string, script string, arguments ...string) []byte {
 	t.Helper()
-	testdata, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testdata := must.Get(filepath.Abs("testdata"))(t)
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{runner, filepath.Join(testdata, script)}, arguments...)...)
 	cmd.Env = append(os.Environ(), "PHP_VERSION="+version, "PHP_ROOTS="+strings.Join(append(directories, testdata), ":"))
 	var errors bytes.Buffer
@@ -75,13 +70,9 @@ func TestBehavesAsTheMockOnNewerPHP(t *testing.T) {
 		requests := t.TempDir()
 		var lines bytes.Buffer
 		for _, e := range collected.later {
-			if err := json.NewEncoder(&lines).Encode(e.request); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.NewEncoder(&lines).Encode(e.request))
 		}
-		if err := os.WriteFile(filepath.Join(requests, "requests.jsonl"), lines.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(requests, "requests.jsonl"), lines.Bytes(), 0o600))
 		for _, version := range newerPHP {
 			t.Run(name+"/"+version, func(t *testing.T) {
 				out := newPHP(t, runner, version, []string{dir, requests}, "run.php", dir, filepath.Join(requests, "requests.jsonl"))

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var post = httptest.NewRequest(http.MethodPost, "/jsonrpc", nil)
@@ -122,10 +124,7 @@ func TestCredentialsAreShownOnlyAsHashes(t *testing.T) {
 		j := New(0)
 		rec := j.Begin(r, &Conn{})
 		j.Body(rec, []byte(`{"name":"agent","pass":"s3cret"}`), true)
-		shown, err := json.Marshal(j.Entries(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		shown := must.Get(json.Marshal(j.Entries(0)))(t)
 		if strings.Contains(string(shown), "s3cret") || !strings.Contains(string(shown), "sha256:") || !strings.Contains(string(shown), `"Accept-Language":["de"]`) {
 			t.Errorf("%s: %s", name, shown)
 		}

@@ -6,16 +6,14 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // send runs a version of the module on a site of two tools, one of them guarded, and sends one request as the agent.
 func send(t *testing.T, version, verb, path, body string) (int, string) {
 	t.Helper()
-	f, err := New(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(New(version))(t)
 	value := fixtures.Behaviour{Kind: fixtures.WhoAmI}
 	site := &fixtures.Site{Title: "Small", Auth: fixtures.Auth{JSONRPC: []string{"basic"}, MCP: []string{"bearer"}},
 		Roles: []fixtures.Role{{ID: "agent", Permissions: []string{fixtures.UseJSONRPC, fixtures.DiscoverTools}}},
@@ -26,10 +24,7 @@ func send(t *testing.T, version, verb, path, body string) (int, string) {
 			{ID: "a.guarded", Usage: "Guarded", Access: []string{"administer site configuration"}, MCP: &fixtures.Tool{}, Behaviour: value},
 			{ID: "a.hidden", Usage: "Hidden", Behaviour: value},
 		}}
-	d, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{f}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{f}}))(t)
 	r := httptest.NewRequest(verb, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer t")
 	w := httptest.NewRecorder()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 )
 
@@ -27,10 +28,7 @@ methods:
 	if err != nil {
 		f.Fatal(err)
 	}
-	before, err := site.YAML()
-	if err != nil {
-		f.Fatal(err)
-	}
+	before := must.Get(site.YAML())(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p patch.Patch
 		if json.Unmarshal(data, &p) != nil {

@@ -9,15 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A client with connections in its pool sees that they have ended before the port is shut: its first request after that
 // finds no listener, and its first request to the open port is served.
 func TestClientsNoticeThatThePortIsShut(t *testing.T) {
-	p, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Listen("127.0.0.1:0"))(t)
 	server := &http.Server{ConnState: p.Watch, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })}
 	p.KeepAlives = server.SetKeepAlivesEnabled
 	go server.Serve(p)
@@ -45,9 +44,7 @@ func TestClientsNoticeThatThePortIsShut(t *testing.T) {
 		if err := post(); err != nil || open.Load() == 0 {
 			t.Fatalf("%v, with %d connections", err, open.Load())
 		}
-		if err := p.Refuse(time.Minute, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Refuse(time.Minute, nil))
 		if n := open.Load(); n != 0 {
 			t.Fatalf("the client has %d connections to the port that is shut", n)
 		}
@@ -55,9 +52,7 @@ func TestClientsNoticeThatThePortIsShut(t *testing.T) {
 			t.Fatal("the port that is shut serves a request")
 		}
 		p.Open()
-		if err := post(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, post())
 	}
 }
 

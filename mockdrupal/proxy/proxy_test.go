@@ -14,34 +14,20 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // proxied is a site as the mock serves it and a proxy before it.
 func proxied(t *testing.T) (site *mockdrupal.Server, before *recorder.Server, p *proxy.Proxy) {
 	t.Helper()
-	data, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mock, err := mockdrupal.New(data, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if site, err = mock.Listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(fixtures.Builtin("default"))(t)
+	mock := must.Get(mockdrupal.New(data, mockdrupal.Options{}))(t)
+	site = must.Get(mock.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { site.Close() })
-	address, err := url.Parse(site.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = proxy.New(address, proxy.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if before, err = p.Listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(site.URL))(t)
+	p = must.Get(proxy.New(address, proxy.Options{}))(t)
+	before = must.Get(p.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { before.Close() })
 	return site, before, p
 }
@@ -49,10 +35,7 @@ func proxied(t *testing.T) (site *mockdrupal.Server, before *recorder.Server, p 
 // post sends a JSON-RPC request with an Authorization header ("" for none) and returns status and body.
 func post(t *testing.T, base, authorization, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, base+"/jsonrpc", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodPost, base+"/jsonrpc", strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	if authorization != "" {
 		req.Header.Set("Authorization", authorization)
@@ -139,10 +122,7 @@ func TestProxyFaults(t *testing.T) {
 		{mockdrupal.Fault{Kind: fault.Cut}, func(s int, _ string) bool { return s == 0 }},
 		{mockdrupal.Fault{Kind: fault.Status, Status: 500, User: "somebody.else"}, func(s int, _ string) bool { return s == 200 }},
 	} {
-		disarm, err := p.Arm(f.fault)
-		if err != nil {
-			t.Fatal(err)
-		}
+		disarm := must.Get(p.Arm(f.fault))(t)
 		if status, body := post(t, before.URL, asAgent, call); !f.want(status, body) {
 			t.Errorf("under %+v came %d %s", f.fault, status, body)
 		}
@@ -161,30 +141,16 @@ func TestStaleDiscoveryBeforeARealSite(t *testing.T) {
 	site, before, p := proxied(t)
 	tools := func(who string) string {
 		t.Helper()
-		req, err := http.NewRequest(http.MethodGet, before.URL+"/jsonrpc/methods", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequest(http.MethodGet, before.URL+"/jsonrpc/methods", nil))(t)
 		req.SetBasicAuth(who, who+"-pass")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(http.DefaultClient.Do(req))(t)
 		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(resp.Body))(t)
 		return string(body)
 	}
 	first := tools("agent")
-	disarm, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods, User: "agent"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := site.Update(func(s *fixtures.Site) error { s.Methods = s.Methods[:1]; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	disarm := must.Get(p.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods, User: "agent"}))(t)
+	must.Do(t, site.Update(func(s *fixtures.Site) error { s.Methods = s.Methods[:1]; return nil }))
 	if tools("agent") != first {
 		t.Error("discovery is not shown as it was")
 	}
@@ -213,10 +179,7 @@ func TestProxyBeforeASiteThatIsDown(t *testing.T) {
 
 func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {
 	for _, address := range []string{"ftp://site", "http://", "/path", ""} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(address))(t)
 		if _, err := proxy.New(u, proxy.Options{}); err == nil {
 			t.Errorf("%q was taken for a site", address)
 		}

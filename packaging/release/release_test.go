@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var at = time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
@@ -29,10 +31,7 @@ func TestArchivesAreReproducible(t *testing.T) {
 		packed := func(change func(files []file)) []byte {
 			copied := slices.Clone(files)
 			change(copied)
-			data, err := pack("top", copied, zipped, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(pack("top", copied, zipped, at))(t)
 			return data
 		}
 		first := packed(func([]file) {})
@@ -57,30 +56,18 @@ func entries(t *testing.T, data []byte, zipped bool) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	add := func(name string, mode fs.FileMode, at time.Time, r io.Reader) {
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(io.ReadAll(r))(t)
 		all[name] = mode.String() + " " + at.UTC().Format(time.RFC3339) + " " + string(content)
 	}
 	if zipped {
-		r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
 		for _, f := range r.File {
-			content, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must.Get(f.Open())(t)
 			add(f.Name, f.Mode(), f.Modified, content)
 		}
 		return all
 	}
-	compressed, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compressed := must.Get(gzip.NewReader(bytes.NewReader(data)))(t)
 	for r := tar.NewReader(compressed); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -98,22 +85,11 @@ func entries(t *testing.T, data []byte, zipped bool) map[string]string {
 
 // The schema is schemas/spdx-schema.json of https://github.com/spdx/spdx-spec, tag v2.3 (CC-BY-3.0).
 func TestSBOMIsSPDX(t *testing.T) {
-	data, err := os.ReadFile("testdata/spdx-2.3.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/spdx-2.3.schema.json"))(t)
+	text := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("spdx.json", text); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("spdx.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, compiler.AddResource("spdx.json", text))
+	schema := must.Get(compiler.Compile("spdx.json"))(t)
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8", Settings: []debug.BuildSetting{{Key: "GOOS", Value: "windows"}, {Key: "GOARCH", Value: "arm64"}},
 		Deps: []*debug.Module{
@@ -123,14 +99,9 @@ func TestSBOMIsSPDX(t *testing.T) {
 	}
 	document := (&release{version: "1.2.3", time: at}).sbom(info, []byte("program"))
 	valid := func(change func(members map[string]any)) error {
-		encoded, err := encode(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(encode(document))(t)
 		var members map[string]any
-		if err := json.Unmarshal(encoded, &members); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(encoded, &members))
 		change(members)
 		return schema.Validate(members)
 	}
@@ -213,9 +184,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 func TestProgressCountsPackages(t *testing.T) {
 	p := &progress{platform: platform{"linux", "amd64"}, began: time.Now(), every: time.Hour}
 	for _, text := range []string{"example.org/a\nexample.org/b\n", "# example.org/c\nc.go:1: wrong\n"} {
-		if _, err := p.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Write([]byte(text)))(t)
 	}
 	if p.packages != 4 || !strings.Contains(p.output.String(), "c.go:1: wrong") {
 		t.Errorf("%d lines are counted and the output is %q, expected 4 and all of it", p.packages, p.output.String())

@@ -9,13 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 var today = time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
 
 func TestParseReadsEntries(t *testing.T) {
-	f, err := Parse("b.yaml", []byte(`# why
+	f := must.Get(Parse("b.yaml", []byte(`# why
 known:
   - clause: describe/unknown-404
     tool: content.get
@@ -23,10 +24,7 @@ known:
     reason: returns 200
     until: 2027-01-31
   - {clause: list/page-size, reason: "no pages"}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	want := []Entry{
 		{"describe/unknown-404", "content.get", "outsider", "returns 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
 		{"list/page-size", "", "", "no pages", time.Time{}, 8},
@@ -94,9 +92,7 @@ func TestApplyNotesWhyAFaultIsKnown(t *testing.T) {
 		t.Errorf("the findings are %+v", found)
 	}
 	var b bytes.Buffer
-	if err := From(r).Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, From(r).Write(&b))
 	if !strings.Contains(b.String(), "reason: issue 42") {
 		t.Errorf("a baseline that is written again has lost the reason:\n%s", &b)
 	}
@@ -203,9 +199,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := file.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, file.Write(&b))
 		again, err := Parse("b.yaml", b.Bytes())
 		if err != nil || len(again.Entries) != len(file.Entries) {
 			t.Fatalf("written and read again: %v\n%s", err, &b)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -18,10 +19,7 @@ import (
 // TestFormatsAgree writes one report with every verdict in it in every format, and reads the verdicts back: those of
 // each clause where the format has them, the outcome and the counts where it does not.
 func TestFormatsAgree(t *testing.T) {
-	r, err := sample.Every().Canonical()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(sample.Every().Canonical())(t)
 	for _, v := range reports.Verdicts() {
 		if r.Summary.Count(v) == 0 {
 			t.Errorf("the report has no %s: it proves nothing about it", v)
@@ -103,9 +101,7 @@ func holds(state reports.State, parts ...string) func(string) error {
 func pageAgrees(t *testing.T, r *reports.Report) {
 	window := chrome.Start(t)
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(form(t, "html", r)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(form(t, "html", r)), 0o600))
 	b := chrome.Open(t, window, "file://"+path, 1280, 900)
 	counts := chrome.Eval[map[string]int](b, `Object.fromEntries([...document.querySelectorAll('[data-count]')].map(e => [e.dataset.count, Number(e.textContent)]))`)
 	for _, v := range reports.Verdicts() {
@@ -134,10 +130,7 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 // TestEveryFormatIsComplete names what the entry of a format lacks, and the line to add.
 func TestEveryFormatIsComplete(t *testing.T) {
 	const doc = "../../docs/report-formats.md"
-	text, err := os.ReadFile(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(doc))(t)
 	names, files := map[string]bool{}, map[string]bool{}
 	for _, f := range All() {
 		if f.Name == "" || f.Write == nil || f.MediaType == "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -43,9 +44,7 @@ func pageFile(t *testing.T, r, previous *reports.Report) string {
 	if previous != nil {
 		r.Since = reports.Compare(previous, r)
 	}
-	if err := os.WriteFile(path, sample.Written(t, func(b *bytes.Buffer) error { return escaped(writeHTML)(b, r) }), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, sample.Written(t, func(b *bytes.Buffer) error { return escaped(writeHTML)(b, r) }), 0o600))
 	return "file://" + path
 }
 
@@ -111,11 +110,9 @@ func TestPage(t *testing.T) {
 	t.Run("the curl line is copied", func(t *testing.T) {
 		b := chrome.Open(t, window, address, 1280, 900)
 		for _, permission := range []string{"clipboard-read", "clipboard-write"} {
-			if _, err := chromedp.CallBrowser(b.Context(), browser.SetPermission, browser.SetPermissionParams{
+			must.Get(chromedp.CallBrowser(b.Context(), browser.SetPermission, browser.SetPermissionParams{
 				Permission: &browser.PermissionDescriptor{Name: permission}, Setting: browser.PermissionSettingGranted,
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		}
 		b.Run(chromedp.Click(`.first .copy`))
 		b.Until(`document.querySelector('.first .copy').textContent === 'Copied'`)
@@ -178,10 +175,7 @@ func TestPage(t *testing.T) {
 	t.Run("every control has a name for a screen reader", func(t *testing.T) {
 		b := chrome.Open(t, window, address+"#describe/reflects-safely", 1280, 900)
 		b.Until(`document.querySelectorAll('.exchange').length === 4`)
-		tree, err := chromedp.Call(b.Context(), accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Get(chromedp.Call(b.Context(), accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}))(t)
 		named := 0
 		for _, n := range tree.Nodes {
 			if n.Ignored || n.Role == nil {
@@ -220,9 +214,7 @@ func TestPage(t *testing.T) {
 		if closed := chrome.Eval[string](b, `[...document.querySelectorAll('details.result[data-attention]')].filter(d => !d.open).map(d => d.id).join(' ')`); closed != "" {
 			t.Errorf("on paper these are closed: %s", closed)
 		}
-		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "report.pdf"), paper, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "report.pdf"), paper, 0o644))
 	})
 }
 
@@ -235,9 +227,7 @@ func TestClausePage(t *testing.T) {
 			{ID: "list/cursor-empty", Level: reports.SHOULD, Area: "list", Text: "`cursor=` means the first page.", Source: "seen", Unchecked: true},
 		})
 	})
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	b := chrome.Open(t, chrome.Start(t), "file://"+path+"#area=list&open=list/answers-json", 1280, 900)
 	b.Until(`document.getElementById('list/answers-json').open`)
 	if got := settled(b, "list/answers-json list/cursor-empty"); got != "list/answers-json list/cursor-empty" {
@@ -316,9 +306,7 @@ func TestTextStandsOutInLightAndDark(t *testing.T) {
 		}),
 	}
 	for name, data := range pages {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	window := chrome.Start(t)
 	for name, address := range map[string]string{
@@ -328,11 +316,9 @@ func TestTextStandsOutInLightAndDark(t *testing.T) {
 			t.Run(name+" "+scheme, func(t *testing.T) {
 				b := chrome.Open(t, window, address, 1280, 900)
 				b.Run(chromedp.EmulateViewport(1280, 900))
-				if _, err := chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				must.Get(chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				if got := chrome.Eval[bool](b, `matchMedia('(prefers-color-scheme: dark)').matches`); got != (scheme == "dark") {
 					t.Fatalf("the page is not shown in %s", scheme)
 				}

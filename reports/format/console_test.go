@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -50,9 +51,7 @@ func printed(t *testing.T, c *Console, show func(*Console, *reports.Report, stri
 	t.Helper()
 	var b bytes.Buffer
 	c.Out = &b
-	if err := show(c, r, "out"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, show(c, r, "out"))
 	return b.String()
 }
 
@@ -152,10 +151,7 @@ func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
 }
 
 func TestConsoleFitsWhatItWritesTo(t *testing.T) {
-	file, err := os.CreateTemp(t.TempDir(), "out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.CreateTemp(t.TempDir(), "out"))(t)
 	defer file.Close()
 	if c := NewConsole(file, func(string) string { return "" }); c.Color || c.Live {
 		t.Errorf("a file gets %+v", c)

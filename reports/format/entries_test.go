@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -35,10 +36,7 @@ func TestEveryFormatShowsACauseOnce(t *testing.T) {
 		"html":        {`<p class="cause"><bdi>` + first, `<li><a href="#list%2fcase-2">list/case-2</a></li><li><a href="#list%2fcase-3">list/case-3</a></li></ul>`},
 		"json":        {`"cause": "no response: the connection was closed",`, `"failing": 3,`},
 	} {
-		f, err := Named(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Named(name))(t)
 		text := string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, crashes()) }))
 		for _, part := range want {
 			if strings.Count(text, part) != 1 {

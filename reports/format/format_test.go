@@ -10,16 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
 func form(t *testing.T, name string, r *reports.Report) string {
 	t.Helper()
-	f, err := Named(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Named(name))(t)
 	return string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
 }
 
@@ -29,9 +27,7 @@ func TestJUnitCountsAndHasEveryVerdict(t *testing.T) {
 		r.Strict = strict
 		var suites junitSuites
 		text := form(t, "junit", r)
-		if err := xml.Unmarshal([]byte(text), &suites); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, xml.Unmarshal([]byte(text), &suites))
 		wantFailures := 3 // two fail, one fixed
 		if strict {
 			wantFailures++
@@ -99,19 +95,14 @@ func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
 }
 
 func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
-	text, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/sarif-schema-2.1.0.json"))(t)
 	schema := sample.Compiled(t, text)
 	sample.MustConform(t, schema, []byte(form(t, "sarif", sample.Kept())))
 	sarif := form(t, "sarif", sample.Every())
 	sample.MustConform(t, schema, []byte(sarif))
 
 	var log sarifLog
-	if err := json.Unmarshal([]byte(sarif), &log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(sarif), &log))
 	run := log.Runs[0]
 	if len(run.Tool.Driver.Rules) != 11 {
 		t.Errorf("%d rules, want one a clause", len(run.Tool.Driver.Rules))
@@ -189,13 +180,8 @@ func TestAnnotationsAreLimited(t *testing.T) {
 
 func TestWriteAllWritesEveryFileWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := WriteAll(sample.Every(), dir); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteAll(sample.Every(), dir))
+	entries := must.Get(os.ReadDir(dir))(t)
 	if len(entries) != len(withFile()) {
 		t.Errorf("%d files, want %d: %v", len(entries), len(withFile()), entries)
 	}
@@ -206,9 +192,7 @@ func TestWriteAllWritesEveryFileWhole(t *testing.T) {
 
 func TestWriteAllSaysWhereItCannotWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	if err := WriteAll(sample.Kept(), file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error is %v, want one that names %s", err, file)
 	}
@@ -240,18 +224,14 @@ func TestDiffMarksWhatDiffers(t *testing.T) {
 
 func TestGitHubReportsToTheJob(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary")
-	if err := os.WriteFile(summary, []byte("before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(summary, []byte("before\n"), 0o600))
 	env := map[string]string{"GITHUB_STEP_SUMMARY": summary}
 	var out bytes.Buffer
 	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil || out.Len() > 0 {
 		t.Errorf("outside of GitHub it writes %q: %v", &out, err)
 	}
 	env["GITHUB_ACTIONS"] = "true"
-	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, GitHub(&out, sample.Every(), func(name string) string { return env[name] }))
 	if !strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::") {
 		t.Errorf("the log gets %q", &out)
 	}
@@ -288,19 +268,14 @@ func TestFormatsShowWhatFailsTheRunAsAWhole(t *testing.T) {
 			t.Errorf("report.sarif does not say %q", want)
 		}
 	}
-	schema, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile("testdata/sarif-schema-2.1.0.json"))(t)
 	sample.MustConform(t, sample.Compiled(t, schema), []byte(text))
 	annotations := form(t, "annotations", r)
 	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
 		t.Errorf("the annotations do not show it:\n%s", annotations)
 	}
 	dir := t.TempDir()
-	if err := WriteAll(r, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteAll(r, dir))
 	if wrong, err := Verify(dir); err != nil || len(wrong) > 0 {
 		t.Errorf("the forms do not agree: %v %v", wrong, err)
 	}

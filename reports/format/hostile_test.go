@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"golang.org/x/net/html"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -134,17 +135,11 @@ func TestNoTextIsSyntax(t *testing.T) {
 	pieces := append([]string{"\n", " ", ":", "::", "#", "<", "`", "x"}, attacks...)
 	harmless := reportIn(func(string) string { return "x" })
 	for name, write := range writers() {
-		plain, err := write(harmless)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must.Get(write(harmless))(t)
 		t.Run(name, func(t *testing.T) {
 			check := func(r *reports.Report) {
 				t.Helper()
-				text, err := write(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(write(r))(t)
 				if why := unsafeText(name, text); why != "" {
 					t.Fatalf("%s:\n%s", why, text)
 				}

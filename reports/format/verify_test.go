@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -41,30 +42,19 @@ func TestVerifyNamesTheChange(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := WriteAll(sample.Every(), dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteAll(sample.Every(), dir))
 			path := filepath.Join(dir, c.file)
-			before, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(os.ReadFile(path))(t)
 			if c.change == nil {
-				err = os.Remove(path)
+				must.Do(t, os.Remove(path))
 			} else {
 				after := c.change(bytes.Clone(before))
 				if bytes.Equal(before, after) {
 					t.Fatal("the change changes nothing")
 				}
-				err = os.WriteFile(path, after, 0o600)
+				must.Do(t, os.WriteFile(path, after, 0o600))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			mismatches, err := Verify(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mismatches := must.Get(Verify(dir))(t)
 			var lines []string
 			for _, m := range mismatches {
 				lines = append(lines, m.String())
@@ -104,9 +94,7 @@ func FuzzVerdicts(f *testing.F) {
 	r := sample.Every()
 	for i, format := range All() {
 		var text bytes.Buffer
-		if err := format.Write(&text, r); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, format.Write(&text, r))
 		f.Add(i, text.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {

@@ -7,13 +7,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestServedPagesInABrowser(t *testing.T) {
-	handler, err := Handler(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must.Get(Handler(folder(t)))(t)
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	b := chrome.Open(t, chrome.Start(t), server.URL+"/", 1280, 700)

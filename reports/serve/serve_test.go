@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
@@ -24,13 +25,9 @@ func folder(t *testing.T) string {
 	older.Started = sample.Started.Add(-time.Hour)
 	other.Target = reports.Target{URL: "http://other.example", Name: "<script>alert(1)</script>"}
 	for name, r := range map[string]*reports.Report{"today": sample.Every(), "yesterday": older, "other": other} {
-		if err := format.WriteAll(r, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, format.WriteAll(r, filepath.Join(dir, name)))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte(`{"schema": "1.0"`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "broken.json"), []byte(`{"schema": "1.0"`), 0o600))
 	return dir
 }
 
@@ -44,10 +41,7 @@ func get(t *testing.T, handler http.Handler, method, path, host string) (int, st
 }
 
 func TestServedPages(t *testing.T) {
-	handler, err := Handler(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must.Get(Handler(folder(t)))(t)
 	status, index := get(t, handler, "GET", "/", "localhost:8082")
 	if status != 200 {
 		t.Fatalf("the index has the status %d", status)
@@ -71,10 +65,7 @@ func TestServedPages(t *testing.T) {
 }
 
 func TestServeRefuses(t *testing.T) {
-	handler, err := Handler(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	handler := must.Get(Handler(folder(t)))(t)
 	for _, c := range []struct {
 		name, method, path, host string
 		want                     int
@@ -110,23 +101,15 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func() string {
-		response, err := http.Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(http.Get(address))(t)
 		defer response.Body.Close()
-		data, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(io.ReadAll(response.Body))(t)
 		return string(data)
 	}
 	if page := body(); !strings.Contains(page, "There is no report in this folder yet") {
 		t.Errorf("an empty folder shows\n%s", page)
 	}
-	if err := format.WriteAll(sample.Kept(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, format.WriteAll(sample.Kept(), dir))
 	if page := body(); !strings.Contains(page, "Example bridge") {
 		t.Errorf("a new report is not shown\n%s", page)
 	}

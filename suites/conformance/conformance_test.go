@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -26,17 +27,12 @@ var given = settings.Flags(flag.CommandLine)
 // TestConformance runs the suite. Without a bridge it says loudly that nothing was tested.
 func TestConformance(t *testing.T) {
 	suite, reporter := GinkgoConfiguration()
-	g, err := given(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(given(t.Context()))(t)
 	if g.Target.URL == "" && !suite.DryRun {
 		t.Skip("NO BRIDGE WAS TESTED: give its URL by `ginkgo ./suites/conformance -- --bridge-url URL` or BRIDGE_URL")
 	}
 	RegisterFailHandler(Fail)
-	if err := prepare(g); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prepare(g))
 	RunSpecs(t, "bridge conformance", suite, reporter)
 }
 

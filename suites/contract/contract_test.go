@@ -9,30 +9,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // An id, once released, never changes: baselines and reports of users name it.
 func TestReleasedIDsStay(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	const golden = "testdata/ids.txt"
 	if *update {
 		var b strings.Builder
 		for _, c := range c.Clauses {
 			b.WriteString(c.ID + "\n")
 		}
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	frozen, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	frozen := must.Get(os.ReadFile(golden))(t)
 	for id := range strings.Lines(string(frozen)) {
 		if _, ok := c.Clause(strings.TrimSpace(id)); !ok {
 			t.Errorf("the released id %s is gone from the contract", strings.TrimSpace(id))
@@ -67,10 +61,7 @@ func TestParseRefuses(t *testing.T) {
 
 // An implementer can read what a clause comes from.
 func TestSourcesArePublic(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	used := map[string]bool{}
 	for _, clause := range c.Clauses {
 		for one := range strings.SplitSeq(clause.From, "; ") {
@@ -94,10 +85,7 @@ func TestSourcesArePublic(t *testing.T) {
 }
 
 func TestMatch(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	for glob, want := range map[string]string{
 		"describe/unknown-404": "describe/unknown-404",
 		"describe/unknown-*":   "describe/unknown-404",
@@ -116,10 +104,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestGlossaryDefinesOurTerms(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	defined := map[string]bool{}
 	for _, term := range c.Glossary {
 		if defined[term.Name] {
@@ -140,15 +125,9 @@ func TestGlossaryDefinesOurTerms(t *testing.T) {
 
 // Everything may import the contract, because it imports nothing of the project.
 func TestImportsNothingOfTheProject(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*.go"))(t)
 	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
 		for _, spec := range f.Imports {
 			if strings.Contains(spec.Path.Value, "/bridgecheck/") {
 				t.Errorf("%s imports %s", name, spec.Path.Value)

@@ -10,29 +10,21 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The documents in docs are what this build prints by default: those of the latest released version.
 func TestTheDocumentsAreUpToDate(t *testing.T) {
-	all, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := all.At("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Load())(t)
+	c := must.Get(all.At(""))(t)
 	documents := c.Pages()
 	documents["openapi.yaml"] = c.OpenAPI()
 	for name, want := range documents {
 		golden := "../../docs/" + name
 		if *update {
-			if err := os.MkdirAll(path.Dir(golden), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(golden, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(path.Dir(golden), 0o755))
+			must.Do(t, os.WriteFile(golden, []byte(want), 0o644))
 		}
 		got, err := os.ReadFile(golden)
 		if err != nil || string(got) != want {
@@ -52,10 +44,7 @@ func TestTheDocumentsAreUpToDate(t *testing.T) {
 
 // A document that is no YAML, or has a mark or a reference that leads nowhere, would break every generator.
 func TestOpenAPIHangsTogether(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	text := c.OpenAPI()
 	var doc map[string]any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || strings.Contains(text, "{{") {
@@ -78,10 +67,7 @@ func TestOpenAPIHangsTogether(t *testing.T) {
 }
 
 func TestTheDocumentIsComplete(t *testing.T) {
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	text, pages := c.Markdown(), c.Pages()
 	if strings.Contains(text, "{{") {
 		t.Error("the document has a mark for which nothing is inserted")

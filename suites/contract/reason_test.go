@@ -7,22 +7,15 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The report of a broken clause says why it matters, what is right, and where to look.
 func TestEveryClauseIsExplained(t *testing.T) {
-	contract, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := parse(clauses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := again.explain(reasons)
-	if err != nil {
-		t.Fatal(err)
-	}
+	contract := must.Get(Load())(t)
+	again := must.Get(parse(clauses))(t)
+	problems := must.Get(again.explain(reasons))(t)
 	for _, problem := range problems {
 		t.Error(problem)
 	}
@@ -63,10 +56,7 @@ func TestEveryClauseIsExplained(t *testing.T) {
 
 // A right example shows only codes that the table has for its status.
 func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
-	contract, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	contract := must.Get(Load())(t)
 	example := regexp.MustCompile(`\b([45]\d\d)(?:, [^{}→\n]*)? \{"error": \{"code": "(\w+)"`)
 	seen := 0
 	for _, c := range contract.Clauses {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var releaseFlag = flag.String("release", "", "write the set of clauses of this version, which then never changes")
@@ -18,10 +20,7 @@ func TestRelease(t *testing.T) {
 	if *releaseFlag == "" {
 		return // Load has held the clauses to the released versions in every other test
 	}
-	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load())(t)
 	if byVersion(*releaseFlag, c.Latest()) <= 0 {
 		t.Fatalf("%s is not newer than %s, the latest released version", *releaseFlag, c.Latest())
 	}
@@ -32,18 +31,13 @@ func TestRelease(t *testing.T) {
 			fmt.Fprintf(&b, "%s: %s\n", clause.ID, clause.Level)
 		}
 	}
-	if err := os.WriteFile("versions/"+*releaseFlag+".yaml", []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("versions/"+*releaseFlag+".yaml", []byte(b.String()), 0o644))
 }
 
 // small is a contract with a released version and a clause beyond it.
 func small(t *testing.T, clauses string, released map[string]string) (*Contract, error) {
 	t.Helper()
-	c, err := parse([]byte("sources: {x: {name: s, url: u}}\na:\n" + clauses))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(parse([]byte("sources: {x: {name: s, url: u}}\na:\n" + clauses)))(t)
 	files := fstest.MapFS{}
 	for version, levels := range released {
 		files["versions/"+version+".yaml"] = &fstest.MapFile{Data: []byte(levels)}
@@ -57,18 +51,12 @@ const (
 )
 
 func TestVersions(t *testing.T) {
-	c, err := small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST"}))(t)
 	if got, want := c.Versions(), []string{"1.0", "1.1-draft"}; !slices.Equal(got, want) {
 		t.Errorf("Versions() = %v, want %v", got, want)
 	}
 	for version, want := range map[string]string{"": "1.0 a/old", "1.0": "1.0 a/old", "1.1-draft": "1.1-draft a/old a/new", Draft: "1.1-draft a/old a/new"} {
-		at, err := c.At(version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(c.At(version))(t)
 		if got := at.Version + " " + strings.Join(at.IDs(), " "); got != want {
 			t.Errorf("At(%q) = %s, want %s", version, got, want)
 		}
@@ -89,10 +77,7 @@ func TestVersions(t *testing.T) {
 	}
 
 	// Once 1.1 is released it is the default, and 1.0 stays what it was.
-	c, err = small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST", "1.1": "a/old: MUST\na/new: SHOULD"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST", "1.1": "a/old: MUST\na/new: SHOULD"}))(t)
 	if at, err := c.At(""); err != nil || at.Version != "1.1" || len(at.Clauses) != 2 {
 		t.Errorf("the latest version is %v, %v", at, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -45,14 +46,8 @@ func TestSeveralTurnsHoldARequestUp(t *testing.T) {
 // A bridge that says after the whole of its time that the mock was late, which was not, is contradicted by the journal: it is
 // tested again alone. One that fails at once says nothing of the kind.
 func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	const limit = 500 * time.Millisecond
 	run := &Run{Settings: Settings{Known: true, SiteLimit: limit, Observed: &suitessite.Upstream{Recorder: drupal}, Secrets: &redact.Redactor{}}}
 	check := func(a client.Response) *sending {

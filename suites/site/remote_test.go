@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 )
@@ -18,24 +19,12 @@ func open(t *testing.T) (*mockdrupal.Drupal, *Remote) {
 
 func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mockdrupal.Drupal, *Remote) {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
 	server := httptest.NewServer(proxy(mock))
 	t.Cleanup(server.Close)
-	client, err := control.New(server.URL, "a-token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := OpenRemote(context.Background(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(control.New(server.URL, "a-token"))(t)
+	opened := must.Get(OpenRemote(context.Background(), client))(t)
 	return mock, opened
 }
 
@@ -49,9 +38,7 @@ func TestASiteIsChangedAndRestored(t *testing.T) {
 	if len(mock.Site().Methods) != 3 || remote.Site() != other || !mock.Site().Users[0].Blocked {
 		t.Errorf("the site has %d methods", len(mock.Site().Methods))
 	}
-	if err := remote.Restore(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Restore(context.Background()))
 	if len(mock.Site().Methods) != first || mock.Site().Users[0].Blocked {
 		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
 	}
@@ -105,9 +92,7 @@ func TestALostResponse(t *testing.T) {
 		t.Fatalf("the change failed with %v, and the site has %d methods", err, len(mock.Site().Methods))
 	}
 	lose = false
-	if err := remote.Restore(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remote.Restore(context.Background()))
 	if len(mock.Site().Methods) != first {
 		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
 	}

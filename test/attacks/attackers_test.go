@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // besiege is the variable that makes this program the attackers of the bridge at the address that it holds.
@@ -60,23 +62,14 @@ func (h harm) weak(in time.Duration) string {
 // attack starts attackers. By nice(1), for on Linux a process that runs can lower the priority of one thread only.
 func attack(t *testing.T, p *process) *hostiles {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	a := &hostiles{cmd: exec.Command("nice", "-n", "19", self)}
 	a.cmd.Env = append(os.Environ(), besiege+"="+p.address)
 	a.cmd.Stderr = os.Stderr
 	endWithTests(a.cmd)
-	if a.end, err = a.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if a.out, err = a.cmd.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	a.end = must.Get(a.cmd.StdinPipe())(t)
+	a.out = must.Get(a.cmd.StdoutPipe())(t)
+	must.Do(t, a.cmd.Start())
 	t.Cleanup(func() { a.cmd.Process.Kill() })
 	return a
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
@@ -38,10 +39,7 @@ func descriptorsBridge(t *testing.T, site string, limit int) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" -test.run='^TestDescriptorsChild$'`, limit), os.Args[0])
 	cmd.Env = append(os.Environ(), descriptorsChild+"="+site)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
 	t.Cleanup(func() {
 		in.Close()
 		kill := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended by then
@@ -70,10 +68,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	}
 	var held []net.Conn
 	for range 60 { // each with a request that was served, and another one to come
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", address))(t)
 		defer c.Close()
 		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /mcp") //nolint:errcheck // it may be turned away
 		held = append(held, c)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // identitySite is a Drupal site that knows accounts by Basic credentials, tokens and session cookies, and counts what it
@@ -125,19 +126,10 @@ func identityBridge(t testing.TB, site string, change ...func(*bridge.Options)) 
 // newServer makes a bridge, which is closed with the test, its server and a listener for that.
 func newServer(t testing.TB, o bridge.Options) (*bridge.Bridge, *http.Server, net.Listener) {
 	t.Helper()
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(o))(t)
 	t.Cleanup(func() { b.Close() })
-	server, err := o.Server(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(o.Server(b))(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return b, server, l
 }
 
@@ -163,10 +155,7 @@ type identityReply struct {
 // identitySend sends a request; headers are pairs of name and value, of which Host is the request's own.
 func identitySend(t testing.TB, method, address, body string, headers ...string) identityReply {
 	t.Helper()
-	r, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(method, address, strings.NewReader(body)))(t)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -175,15 +164,9 @@ func identitySend(t testing.TB, method, address, body string, headers ...string)
 			r.Host = headers[i+1]
 		}
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 	defer res.Body.Close()
-	read, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(io.ReadAll(res.Body))(t)
 	return identityReply{res.StatusCode, res.Header, string(read)}
 }
 

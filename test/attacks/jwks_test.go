@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // jwksServer is an authorization server that can hang, and counts how often it is asked.
@@ -81,10 +82,7 @@ func (a *jwksServer) token(t *testing.T, key, kid, issuer string) string {
 	if kid != "" {
 		token.Header["kid"] = kid
 	}
-	text, err := token.SignedString(a.keys[key])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(token.SignedString(a.keys[key]))(t)
 	return text
 }
 

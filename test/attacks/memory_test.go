@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // open opens a connection from an address of this machine, which is closed at the end of the test.
@@ -255,17 +257,9 @@ func TestStdioIsFlooded(t *testing.T) {
 	s := newSite(t)
 	p := &process{t: t, site: s, output: &guarded{}}
 	p.cmd = command(s, p.output)
-	in, err := p.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(p.cmd.StdinPipe())(t)
+	out := must.Get(p.cmd.StdoutPipe())(t)
+	must.Do(t, p.cmd.Start())
 	t.Cleanup(p.stop)
 	ended := make(chan bool)
 	longestLine := 0

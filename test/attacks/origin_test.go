@@ -21,6 +21,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // originRequests are requests to all of the bridge's interfaces that do something for the caller.
@@ -89,23 +90,12 @@ func TestOriginOfOtherPages(t *testing.T) {
 // originPair writes a certificate for 127.0.0.1 and its key.
 func originPair(t *testing.T, cert, key string, serial int64) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
 }
 
@@ -119,10 +109,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 	go server.ServeTLS(l, "", "") //nolint:errcheck // it ends with Close
 	defer server.Close()
 	serial := func() int64 {
-		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true}))(t)
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 	}
@@ -141,17 +128,13 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 	if !becomes(2) {
 		t.Error("the renewed certificate is not served")
 	}
-	if err := os.WriteFile(key, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(key, []byte("broken"), 0o600))
 	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if got := serial(); got != 2 {
 			t.Fatalf("with a broken key: serial %d", got)
 		}
 	}
-	if err := os.Remove(key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(key))
 	if err := exec.Command("mkfifo", key).Run(); err != nil { // nobody writes to it: who opens it as a file waits
 		t.Fatal(err)
 	}
@@ -160,9 +143,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 			t.Fatalf("with a FIFO as key: serial %d", got)
 		}
 	}
-	if err := os.Remove(key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(key))
 	originPair(t, cert, key, 3)
 	if !becomes(3) {
 		t.Error("after a broken pair the next one is not served")
@@ -185,18 +166,10 @@ func TestOriginAuditLog(t *testing.T) {
 	if err := os.Rename(file, file+".1"); err != nil { // as logrotate does
 		t.Fatal(err)
 	}
-	if err := b.Reload(bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: file}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reload(bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: file}}))
 	identitySend(t, "POST", base+"/mcp/tools/invoke", secret, "Authorization", "Bearer good-canary-token")
-	before, err := os.ReadFile(file + ".1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(file + ".1"))(t)
+	after := must.Get(os.ReadFile(file))(t)
 	var got []string
 	for text := range bytes.Lines(append(before, after...)) {
 		var line struct {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // foreign are reports that no run wrote, by what they do to one that a run did.
@@ -51,18 +53,13 @@ func TestReports(t *testing.T) {
 	if said, err := exec.Command(binary, "run", "--url", server.URL, "--only", "list/*", "--report-dir", own).CombinedOutput(); err == nil || len(said) == 0 {
 		t.Fatalf("a run before nothing: %v %s", err, said)
 	}
-	written, err := os.ReadFile(filepath.Join(own, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(os.ReadFile(filepath.Join(own, "report.json")))(t)
 	limitMemory(t)
 	for name, change := range foreign {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "report.json")
 		if change == nil {
-			if err := os.Mkdir(file, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(file, 0o700))
 		} else if err := os.WriteFile(file, []byte(change(string(written))), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // sessionOpen opens an MCP session.
@@ -71,9 +72,7 @@ func TestSessionSurvivesAReload(t *testing.T) {
 	agent := []string{"Authorization", identityBasic("user1", "user1-pass")}
 	id := sessionOpen(t, base, agent...)
 	for range 3 {
-		if err := b.Reload(bridge.Options{Drupal: site.URL, ToolOptions: bridge.ToolOptions{PageSize: 10}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Reload(bridge.Options{Drupal: site.URL, ToolOptions: bridge.ToolOptions{PageSize: 10}}))
 		if status := sessionPing(t, base, id, agent...); status != 200 {
 			t.Errorf("after a reload: %d", status)
 		}
@@ -135,9 +134,7 @@ func TestSessionFailuresAreSeen(t *testing.T) {
 			Status           int
 			RequestID        string `json:"request_id"`
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Msg == "request" && (entry.Level != "WARN" || entry.Status != 502) {
 			t.Errorf("line %s", line)
 		}

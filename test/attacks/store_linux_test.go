@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 )
 
@@ -20,9 +21,7 @@ func limitMemory(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\nulimit -v 1048576\nexec '%s' \"$@\"\n", unlimited)
 	binary = filepath.Join(t.TempDir(), "bridgecheck")
 	t.Cleanup(func() { binary = unlimited })
-	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(binary, []byte(script), 0o700))
 }
 
 // The store that replicas share does what it likes. Callers are served as without one: no reply of the store makes a 502,

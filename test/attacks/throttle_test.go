@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Drupal's own limits, below which the bridge must keep what the site sees of it (user.flood).
@@ -273,9 +274,7 @@ func TestThrottleOverAReload(t *testing.T) {
 		throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i))
 	}
 	before := site.counts()
-	if err := b.Reload(bridge.Options{Drupal: site.URL}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reload(bridge.Options{Drupal: site.URL}))
 	for i := range 10 {
 		throttleGuess(t, base, "list", "user1", fmt.Sprint("more", i))
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -75,9 +76,7 @@ func TestBridges(t *testing.T) {
 				t.Run(v.Name, func(t *testing.T) {
 					t.Parallel()
 					changed := copied(t, b.source)
-					if err := v.apply(changed); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, v.apply(changed))
 					report, printed := run(t, binary, changed, "3")
 					if got := report.State(); got != "conformant" {
 						t.Errorf("want conformant, saw %s\n%s", got, printed)
@@ -92,9 +91,7 @@ func TestBridges(t *testing.T) {
 				t.Run(f.Name, func(t *testing.T) {
 					t.Parallel()
 					broken := copied(t, b.source)
-					if err := f.apply(broken); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, f.apply(broken))
 					var only []string
 					for _, id := range f.Fails {
 						only = append(only, "--only", id)
@@ -157,13 +154,8 @@ func variants(t *testing.T, directory string) []fault {
 func read(t *testing.T, directory, file string, into any) string {
 	t.Helper()
 	name := filepath.Join(directory, file)
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := yamlfile.Decode(name, data, into); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
+	must.Get(yamlfile.Decode(name, data, into))(t)
 	return name
 }
 
@@ -184,9 +176,7 @@ func (f fault) apply(directory string) error {
 func copied(t *testing.T, directory string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "bridge")
-	if err := os.CopyFS(to, os.DirFS(directory)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(to, os.DirFS(directory)))
 	return to
 }
 
@@ -204,9 +194,7 @@ func run(t *testing.T, binary, directory, jobs string, more ...string) (*reports
 		t.Fatalf("%v\n%s", err, printed)
 	}
 	report := &reports.Report{}
-	if err := json.Unmarshal(data, report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, report))
 	return report, string(printed)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -57,10 +58,7 @@ func TestStarters(t *testing.T) {
 			if got := report.State(); got != want || report.ExitCode() != 0 {
 				t.Errorf("want %s, saw %s\n%s", want, got, printed)
 			}
-			readme, err := os.ReadFile(filepath.Join(directory, "README.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			readme := must.Get(os.ReadFile(filepath.Join(directory, "README.md")))(t)
 			_, leftOut, _ := strings.Cut(string(readme), "bridgecheck warns of")
 			for _, result := range report.Results {
 				warns, named := result.Verdict == reports.Warn, strings.Contains(leftOut, "`"+result.ID+"`")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
@@ -124,14 +125,8 @@ func newReader(t *testing.T, page, binary string) *reader {
 			r.end(address)
 		}
 	})
-	root, err := filepath.Abs(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
-	realMake, err := exec.LookPath("make")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(repository))(t)
+	realMake := must.Get(exec.LookPath("make"))(t)
 	// A target of make must exist; what it would run is not run.
 	r.write(t, "shims/make", "#!/bin/sh\nexec '"+realMake+"' -n -C '"+root+"' \"$@\"\n")
 	bridge := "#!/bin/sh\ntest \"$1\" != bridge.js || shift\nexec '" + binary + "' bridge \"$@\"\n"
@@ -140,12 +135,8 @@ func newReader(t *testing.T, page, binary string) *reader {
 	}
 	r.write(t, ".curlrc", "silent\nshow-error\nfail-with-body\n")
 	for link, target := range map[string]string{"bin/bridgecheck": binary, "shims/bridgecheck": binary, "examples": filepath.Join(root, "examples")} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(r.dir, link)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, filepath.Join(r.dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(r.dir, link)), 0o755))
+		must.Do(t, os.Symlink(target, filepath.Join(r.dir, link)))
 	}
 	r.site = r.free(t, "site")
 	for name, text := range files[page] {
@@ -158,12 +149,8 @@ func newReader(t *testing.T, page, binary string) *reader {
 func (r *reader) write(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 }
 
 // free returns the free address that stands for a port of the page.
@@ -288,16 +275,11 @@ func (r *reader) serve(t *testing.T, s step) bool {
 		all = append(all, m[1])
 		r.end(m[1])
 	}
-	log, err := os.CreateTemp(r.dir, "server-*.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.CreateTemp(r.dir, "server-*.log"))(t)
 	defer log.Close()
 	sh := r.shell(context.WithoutCancel(t.Context()), "exec "+text)
 	sh.Stdout, sh.Stderr = log, log
-	if err := sh.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sh.Start())
 	started := &server{process: sh.Process, ended: make(chan struct{})}
 	go func() {
 		sh.Wait()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -73,27 +74,12 @@ func examples(page string) ([]example, error) {
 // TestContractExamples sends every request of docs/contract.md to the reference bridge, or to the mock site behind it, and
 // compares the response with the one that the page shows.
 func TestContractExamples(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(repository, "docs", "contract.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := examples(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bed, err := testbed.Start(testbed.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join(repository, "docs", "contract.md")))(t)
+	all := must.Get(examples(string(page)))(t)
+	c := must.Get(contract.Load())(t)
+	bed := must.Get(testbed.Start(testbed.Options{}))(t)
 	defer bed.Close()
-	site, err := bed.Drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(bed.Drupal.Listen("127.0.0.1:0"))(t)
 	defer site.Close()
 	authorized := startAuthorized(t)
 	shown := ""
@@ -136,10 +122,7 @@ func TestContractExamples(t *testing.T) {
 // startAuthorized starts a bridge that claims oauth, over a site with the tool of the page that requires a scope.
 func startAuthorized(t *testing.T) *testbed.Testbed {
 	t.Helper()
-	bed, err := testbed.Start(testbed.Options{Profile: testbed.OAuth})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := must.Get(testbed.Start(testbed.Options{Profile: testbed.OAuth}))(t)
 	t.Cleanup(bed.Close)
 	site := bed.Drupal.Site().Clone()
 	site.Methods = append(site.Methods, fixtures.Method{ID: "site.rebuild", Usage: "Rebuilds the site", Output: fixtures.Raw(`{"type":"string"}`),
@@ -287,12 +270,8 @@ func TestExamplesAreCompared(t *testing.T) {
 		{`{"a": 1, "…": "…"}`, `{"a": 1, "b": 2}`, true}, {`[1, "…"]`, `[1, 2, 3]`, true}, {`[1]`, `[1, 2]`, false}, {`[1, 2, "…"]`, `[1]`, false}, {`{}`, `[]`, false},
 	} {
 		var want, got any
-		if err := decode([]byte(c.want), &want); err != nil {
-			t.Fatal(err)
-		}
-		if err := decode([]byte(c.got), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, decode([]byte(c.want), &want))
+		must.Do(t, decode([]byte(c.got), &got))
 		if d := differs(want, got, "body"); (d == "") != c.same {
 			t.Errorf("%s and %s: %q", c.want, c.got, d)
 		}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
@@ -22,10 +23,7 @@ const addon = "../../packaging/ddev"
 // strictly reads a YAML file of the add-on; an unknown key is an error.
 func strictly(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(addon, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(addon, name)))(t)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(into); err != nil {
@@ -56,19 +54,14 @@ func TestTheAddonOfDDEV(t *testing.T) {
 			t.Errorf("%s has no line #ddev-generated: DDEV would neither replace nor remove it", name)
 		}
 	}
-	if err := filepath.WalkDir(addon, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(addon, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(addon, path)
 		if err == nil && !entry.IsDir() && !slices.Contains(found, filepath.ToSlash(name)) {
 			t.Errorf("install.yaml does not list %s", name)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	data := must.Get(os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml")))(t)
 	if _, err := settings.Parse("bridgecheck.yaml", data); err != nil {
 		t.Error(err)
 	}
@@ -132,10 +125,7 @@ func TestTheServicesOfDDEV(t *testing.T) {
 		t.Errorf("the bridge listens on %q, as %q", b.Environment["BRIDGE_LISTEN"], b.User)
 	}
 	known := regexp.MustCompile(`^(DDEV_(SITENAME|APPROOT|HOSTNAME|UID|GID)|BRIDGECHECK_(IMAGE|DRUPAL):-.+)$`)
-	data, err := os.ReadFile(filepath.Join(addon, "docker-compose.bridgecheck.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(addon, "docker-compose.bridgecheck.yaml")))(t)
 	for _, m := range regexp.MustCompile(`\$\{?([^}\s]*)`).FindAllStringSubmatch(string(data), -1) {
 		if !known.MatchString(m[1]) {
 			t.Errorf("DDEV has no variable %s, and there is no default", m[0])
@@ -155,15 +145,9 @@ func TestTheCommandsOfDDEV(t *testing.T) {
 	binary, services := program.Build(t), addonServices(t)
 	r := newReader(t, "ddev", binary)
 	r.write(t, "shims/docker", "#!/bin/sh\ntest \"$1 $2 $3\" = 'exec ddev-site-bridgecheck-bridge /bridgecheck' || exit 125\nshift 3\ncd work && exec '"+binary+"' \"$@\"\n")
-	script, err := os.ReadFile(filepath.Join(addon, "commands/host/bridgecheck"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(filepath.Join(addon, "commands/host/bridgecheck")))(t)
 	r.write(t, "ddev-bridgecheck", string(script))
-	config, err := os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml")))(t)
 	r.write(t, "work/bridgecheck.yaml", r.replaced(t, strings.NewReplacer("http://web ", "http://SITE ", "mcp_agent", "agent").Replace(string(config))))
 	local := func(words []string) string {
 		return strings.ReplaceAll(strings.Join(words, " "), "0.0.0.0", "127.0.0.1")

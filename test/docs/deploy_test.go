@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const replicas = "../../examples/replicas"
@@ -219,9 +220,7 @@ func TestTheComposeFile(t *testing.T) {
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(file(t, "compose.yaml")))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(&f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, decoder.Decode(&f))
 	for name, s := range f.Services {
 		for _, n := range s.Networks {
 			if _, known := f.Networks[n]; !known {
@@ -263,10 +262,7 @@ func TestTheComposeFile(t *testing.T) {
 
 func file(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(replicas, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(replicas, name)))(t)
 	return data
 }
 

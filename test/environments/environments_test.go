@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -80,17 +81,12 @@ func runScript(t *testing.T, dir, script, bc string) (said string, code int) {
 		t.Fatal(err)
 	}
 	bridge := filepath.Join(t.TempDir(), "bridge") // a word without blanks
-	if err := os.WriteFile(bridge, []byte("#!/bin/sh\nexec '"+bc+"' bridge\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(bridge, []byte("#!/bin/sh\nexec '"+bc+"' bridge\n"), 0o755))
 	cmd.Env = append(cmd.Env, "BC="+bc, "ONE=--only describe/unknown-404", "EXEC=--exec "+bridge)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
-	tree, err := group.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(group.Start(cmd))(t)
 	defer context.AfterFunc(ctx, tree.Kill)()
 	_ = cmd.Wait() // its exit code is what counts
 	return out.String(), cmd.ProcessState.ExitCode()

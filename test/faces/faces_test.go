@@ -22,6 +22,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const root = "../.."
@@ -88,15 +89,12 @@ func stand(t *testing.T, change string) []string {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	b, err := bridge.New(bridge.Options{
+	b := must.Get(bridge.New(bridge.Options{
 		Drupal:           "http://" + site,
 		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
 		CallOptions:      bridge.CallOptions{UpstreamTimeout: time.Second},
 		Logger:           slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(b.Close)
 	server := httptest.NewServer(changes[change](b))
 	t.Cleanup(server.Close)
@@ -112,10 +110,7 @@ func byGinkgo(t *testing.T, flags []string, bridge ...string) (output string, co
 // start runs a program of built, and sends it an interrupt once its output holds a text; "": it does not.
 func start(t *testing.T, program, text string, args []string) (output string, code int) {
 	t.Helper()
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(built())(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	if !filepath.IsAbs(program) {
@@ -125,9 +120,7 @@ func start(t *testing.T, program, text string, args []string) (output string, co
 	cmd.Dir = dir
 	seen := &watched{text: text, met: func() { _ = cmd.Process.Signal(os.Interrupt) }}
 	cmd.Stdout, cmd.Stderr = seen, seen
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	_ = cmd.Wait() // the code says it
 	return seen.String(), cmd.ProcessState.ExitCode()
 }
@@ -208,19 +201,11 @@ func TestAFailureSaysWhatIsWrong(t *testing.T) {
 		"--output-dir", dir, "--github-output"}, target...)
 	said := []string{`describe/unknown-404`, `expected 404`, `got      410`, `repeat   curl -i`, `fix      `, `explain  bridgecheck checks explain describe/unknown-404`}
 	expect(t, output, code, 1, append(said, `1 Failed`, `2 Passed`, "::error", "not conformant: 1 clause fails", "X-Content-Type-Options", "!In \\[It\\] at: .*harness")...)
-	junit, err := os.ReadFile(filepath.Join(dir, "r.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	junit := must.Get(os.ReadFile(filepath.Join(dir, "r.xml")))(t)
 	expect(t, string(junit), 0, 0, `curl -i`, `expected 404`)
-	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, "r.json")))(t)
 	var all []types.Report
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &all))
 	states, entries := map[string]types.SpecState{}, map[string]string{}
 	for _, spec := range all[0].SpecReports {
 		states[spec.LeafNodeText] = spec.State
@@ -282,10 +267,7 @@ func TestWhatEndsASuiteBlamesNoClause(t *testing.T) {
 
 // The conformance suite stands in the source, so that ginkgo's outline and labels show it.
 func TestOutlineAndLabels(t *testing.T) {
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(built())(t)
 	for verb, texts := range map[string][]string{
 		"outline suites/conformance/specs_test.go": {`It,list/names-unique,.*area:list`, `Describe,upstream`},
 		"labels suites/conformance":                {`"MUST"`, `"area:list"`, `"sees:site"`, `"needs:mcp"`},

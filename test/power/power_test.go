@@ -18,6 +18,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -68,10 +69,7 @@ func (s *seen) changes(by transformation) bool {
 // run tests a mutant by the clauses of a position.
 func run(t *testing.T, m mutants.Mutant, clauses []string) *reports.Report {
 	t.Helper()
-	report, err := selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: clauses}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: clauses}, nil))(t)
 	return report
 }
 
@@ -94,15 +92,9 @@ func (o opening) holds(c transformation) bool {
 
 // TestOpeningsAreOfTheContract looks for the sentence of each opening in the contract.
 func TestOpeningsAreOfTheContract(t *testing.T) {
-	document, err := os.ReadFile("../../docs/contract.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(os.ReadFile("../../docs/contract.md"))(t)
 	said := string(document)
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	for _, c := range all.Clauses {
 		said += "\n" + c.Text
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
@@ -52,18 +53,12 @@ func (s suite) cases(t *testing.T) []schemaCase {
 	}
 	var all []schemaCase
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		keyword := strings.TrimSuffix(filepath.Base(file), ".json")
 		if slices.Contains([]string{"refRemote", "vocabulary", "dynamicRef", "id", "anchor", "unknownKeyword", "infinite-loop-detection"}, keyword) {
 			continue
 		}
-		groups, err := exact.Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		groups := must.Get(exact.Parse(data))(t)
 		for _, g := range groups.([]any) {
 			group := g.(map[string]any)
 			for _, c := range group["tests"].([]any) {

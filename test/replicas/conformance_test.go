@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -40,10 +41,7 @@ func TestReplicasConform(t *testing.T) {
 			if err != nil || !strings.Contains(string(said), "\nconformant: ") {
 				t.Fatalf("three replicas: %v\n%s", err, said)
 			}
-			report, err := reports.ReadFile(filepath.Join(dir, "report", "report.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(reports.ReadFile(filepath.Join(dir, "report", "report.json")))(t)
 			if !slices.ContainsFunc(report.Results, func(r reports.Result) bool { return r.ID == c.kept && r.Verdict == reports.Pass }) {
 				t.Errorf("%s was not tested, or not kept:\n%s", c.kept, said)
 			}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // balancer sends each request to the next replica. It repeats a request only where no connection opened, so that nothing of it
@@ -111,10 +113,7 @@ type link struct {
 
 func newLink(t testing.TB, to string) *link {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l := &link{listener: listener, to: to}
 	t.Cleanup(func() { listener.Close(); l.heal() })
 	go func() {

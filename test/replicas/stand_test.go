@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -68,17 +69,12 @@ type stand struct {
 // newStand starts them, the replicas with flags beside.
 func newStand(t testing.TB, flags ...string) *stand {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site = site.Clone()
 	site.Methods = []fixtures.Method{method(echo), method("soak.restricted"), method(extra)}
 	site.Methods[1].Access = []string{"administer site configuration"}
 	s := &stand{t: t, store: redistest.Start(t)}
-	if s.drupal, err = mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}); err != nil {
-		t.Fatal(err)
-	}
+	s.drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}))(t)
 	behind := httptest.NewServer(s.drupal)
 	t.Cleanup(behind.Close)
 	s.site = behind.URL

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const architecture = "docs/architecture.md"
@@ -83,10 +85,7 @@ func TestTheWalksNameWhatExists(t *testing.T) {
 // declared lists the top-level names of a file, methods as Type.Method.
 func declared(t *testing.T, name string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution))(t)
 	var names []string
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {

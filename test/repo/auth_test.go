@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -24,10 +25,7 @@ import (
 // An authentication kind that a bridge may claim is known to site files, the harness, the mock, the recording proxy and the
 // reference bridge: a request of each kind is sent through all of them.
 func TestAuthenticationKindsAgree(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	var kinds []string
 	for _, c := range clauses.Capabilities {
 		kind, ok := strings.CutPrefix(c.Name, "auth-")
@@ -68,15 +66,9 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	if authkind.Of(kind).Name == "" {
 		return []string{fmt.Sprintf("nothing knows %s: add `{Name: %q, Header: …, Secret: …},` to Kinds in internal/authkind/authkind.go", kind, kind)}
 	}
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site.Auth.JSONRPC = []string{kind}
-	mock, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	drupal := httptest.NewServer(mock)
 	defer drupal.Close()
 	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
@@ -89,15 +81,9 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	}
 	send := func(address string) int {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 		request.Header = header.Clone()
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(http.DefaultClient.Do(request))(t)
 		response.Body.Close()
 		return response.StatusCode
 	}
@@ -114,14 +100,8 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 			kind, e.User, e.Scheme, status)}
 	}
 
-	address, err := url.Parse(drupal.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorder, err := proxy.New(address, proxy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(drupal.URL))(t)
+	recorder := must.Get(proxy.New(address, proxy.Options{}))(t)
 	recording := httptest.NewServer(recorder)
 	defer recording.Close()
 	status = send(recording.URL + "/jsonrpc/methods")
@@ -133,15 +113,10 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	o := bridge.Options{Drupal: drupal.URL}
 	for _, s := range bridge.Settings() {
 		if s.Name == "credentials" {
-			if err := s.Set(&o, atBridge); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Set(&o, atBridge))
 		}
 	}
-	reference, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := must.Get(bridge.New(o))(t)
 	defer reference.Close()
 	front := httptest.NewServer(reference)
 	defer front.Close()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const contributing = "docs/contributing.md"
@@ -69,9 +71,7 @@ func (e edit) apply(t *testing.T, dir string) {
 		line, rest, _ := strings.Cut(rest, "\n")
 		text = before + e.after + line + "\n" + e.text + rest
 	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // copyTree copies the repository.
@@ -80,12 +80,8 @@ func copyTree(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range files(t) {
 		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(read(t, name)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must.Do(t, os.WriteFile(to, []byte(read(t, name)), 0o644))
 	}
 	return dir
 }
@@ -267,23 +263,18 @@ func TestACheckTouchesFewFiles(t *testing.T) {
 func replace(t *testing.T, dir, file, old, with string) {
 	t.Helper()
 	name := filepath.Join(dir, filepath.FromSlash(file))
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	if bytes.Count(text, []byte(old)) != 1 {
 		t.Fatalf("%s does not hold %q once", file, old)
 	}
-	if err := os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(with), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(with), 1), 0o644))
 }
 
 // changedFiles lists the files of a copy that differ from the tree's, and those that are new.
 func changedFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var changed []string
-	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -303,10 +294,7 @@ func changedFiles(t *testing.T, dir string) []string {
 			changed = append(changed, filepath.ToSlash(file))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	slices.Sort(changed)
 	return changed
 }

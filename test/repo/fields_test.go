@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // maxFields is how many fields a type may have: one that has more holds several ideas, which are types of their own.
@@ -12,10 +14,7 @@ const maxFields = 25
 
 func TestNoTypeHasTooManyFields(t *testing.T) {
 	for _, s := range sources(t) {
-		file, err := parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {

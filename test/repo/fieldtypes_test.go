@@ -7,14 +7,12 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A field type that the reference bridge knows is on the built-in site that the checks of translate use.
 func TestEveryFieldTypeHasAFixture(t *testing.T) {
-	site, err := fixtures.Builtin("types")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("types"))(t)
 	shown := map[string]bool{}
 	for _, m := range site.Methods {
 		for _, p := range m.Params {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // parserName is how functions are called here that read texts of others.
@@ -31,10 +33,7 @@ var unfuzzed = map[string]string{
 func TestParsersHaveFuzzTargets(t *testing.T) {
 	parsers, fuzzed := map[string]string{}, map[string]bool{}
 	for _, s := range sources(t) {
-		file, err := parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), parser.SkipObjectResolution))(t)
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			switch {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // `make platforms` runs vet once for each system and not for each processor, so no file may be for a processor.
@@ -32,10 +34,7 @@ func differs(t *testing.T, name, text string) bool {
 			c := build.Default
 			c.GOOS, c.GOARCH, c.CgoEnabled = system, arch, false
 			c.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
-			var err error
-			if built[i], err = c.MatchFile(filepath.Join(root, path.Dir(name)), path.Base(name)); err != nil {
-				t.Fatal(err)
-			}
+			built[i] = must.Get(c.MatchFile(filepath.Join(root, path.Dir(name)), path.Base(name)))(t)
 		}
 		if built[0] != built[1] {
 			return true

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // publicPackages are those that other programs embed.
@@ -17,10 +19,7 @@ var publicPackages = []string{"suites", "mockdrupal", "bridge", "fixtures", "rep
 // An example that is no more than compiled proves nothing, so each has its output.
 func TestPublicPackagesHaveExamples(t *testing.T) {
 	for _, name := range publicPackages {
-		file, err := parser.ParseFile(token.NewFileSet(), "", read(t, name+"/example_test.go"), parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), "", read(t, name+"/example_test.go"), parser.ParseComments))(t)
 		examples := doc.Examples(file)
 		if len(examples) == 0 {
 			t.Errorf("%s/example_test.go has no example", name)
@@ -68,10 +67,7 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 		t.Fatal("docs/go.md has no Go under \"From Go\"")
 	}
 	module, dir := modulePath(t), t.TempDir()
-	here, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(filepath.Abs(root))(t)
 	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1)
 	version := regexp.MustCompile(`(?m)^go .*$`).FindString(mod)
 	work := version + "\n\nuse (\n\t.\n\t" + here + "\n)\n"
@@ -79,9 +75,7 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 		"\t\"" + module + "/suites\"\n\t\"" + module + "/suites/bridgetest\"\n)\n\n" +
 		"type bridge struct{}\n\nfunc (bridge) New(string) http.Handler { return http.NotFoundHandler() }\n\nvar mybridge bridge\n\n" + lines
 	for name, text := range map[string]string{"go.mod": mod, "go.work": work, "go.work.sum": read(t, "go.sum"), "consumer_test.go": program} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if output, err := inTree(t, dir, "go vet ./..."); err != nil {
 		t.Errorf("%v\n%s\n%s", err, output, program)

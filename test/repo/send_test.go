@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A request passes each file once on its way to the bridge: in each package that it goes through, no file that it has left
@@ -38,19 +40,13 @@ type call struct{ function, file string }
 func callsBetweenFiles(t *testing.T, dir, receiver, method string) map[string][]call {
 	t.Helper()
 	set := token.NewFileSet()
-	parsed, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go")))(t)
 	var files []*ast.File
 	for _, name := range parsed {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(set, name, nil, 0))(t)
 		files = append(files, file)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}

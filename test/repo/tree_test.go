@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // root is the repository, from this package.
@@ -23,10 +25,7 @@ const root = "../.."
 // modulePath is the path of the module in go.mod.
 func modulePath(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, "go.mod")))(t)
 	for line := range strings.Lines(string(data)) {
 		if name, ok := strings.CutPrefix(line, "module "); ok {
 			return strings.TrimSpace(name)
@@ -46,7 +45,7 @@ var (
 func files(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -60,19 +59,13 @@ func files(t *testing.T) []string {
 			all = append(all, name)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t)
 	return string(data)
 }
 
@@ -94,16 +87,10 @@ func sources(t *testing.T) []source {
 			continue
 		}
 		text := read(t, name)
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly))(t)
 		s := source{Name: name, Package: path.Dir(name), Test: strings.HasSuffix(name, "_test.go")}
 		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			imported := must.Get(strconv.Unquote(spec.Path.Value))(t)
 			s.Imports = append(s.Imports, strings.TrimPrefix(imported, module))
 		}
 		all = append(all, s)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -35,10 +36,7 @@ func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
 			}
 		}), []reports.Finding{{Identity: "outsider"}, {Identity: "outsider"}, {Identity: "norpc"}}},
 	} {
-		bed, err := testbed.Start(Mutant{Middleware: c.middleware}.Testbed())
-		if err != nil {
-			t.Fatal(err)
-		}
+		bed := must.Get(testbed.Start(Mutant{Middleware: c.middleware}.Testbed()))(t)
 		report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, Advance: bed.Advance}, Only: []string{c.clause}, Capabilities: bed.Profile.Capabilities})
 		bed.Close()
 		if err != nil {

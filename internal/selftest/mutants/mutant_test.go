@@ -10,16 +10,14 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func TestEntriesAreWellFormed(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	words, seen := regexp.MustCompile(`^[a-z0-9]+(-[A-Za-z0-9]+)*$`), map[string]bool{}
 	for _, area := range Areas() {
 		for _, m := range slices.Concat(area.Mutants, area.Variants) {
@@ -55,10 +53,7 @@ func TestEntriesAreWellFormed(t *testing.T) {
 }
 
 func TestEveryMustHasAMutant(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	files, broken := map[string]string{}, map[string]bool{}
 	for _, area := range Areas() {
 		files[area.Name] = area.File

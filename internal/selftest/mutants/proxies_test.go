@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 )
 
@@ -13,10 +14,7 @@ func TestBrokenProxiesAreNamed(t *testing.T) {
 	for _, area := range Areas() {
 		for _, m := range brokenProxies(area.Name) {
 			t.Run(m.Name, func(t *testing.T) {
-				bed, err := testbed.Start(m.Testbed())
-				if err != nil {
-					t.Fatal(err)
-				}
+				bed := must.Get(testbed.Start(m.Testbed()))(t)
 				defer bed.Close()
 				capabilities := bed.Profile.Capabilities
 				if m.Claims != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -49,10 +50,7 @@ func TestRemediesFixTheFault(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // memory is cheaper than collecting it
-	golden, err := selftest.Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(selftest.Golden())(t)
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	for _, r := range mutants.Remedies() {
 		t.Run(r.Clause, func(t *testing.T) {
@@ -90,10 +88,7 @@ func TestRemediesFixTheFault(t *testing.T) {
 
 // Each clause that says how to fix a bridge has a remedy that is applied, or the reason why none can be.
 func TestEveryFixIsAppliedOrNot(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	applied := map[string]bool{}
 	for _, r := range mutants.Remedies() {
 		if applied[r.Clause] {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/reach"
@@ -17,20 +18,14 @@ func TestWhatFailsIsWithinReach(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records three runs")
 	}
-	golden, err := selftest.Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(selftest.Golden())(t)
 	recordings := reach.Record(t.Context())
 	looked, far := 0, 0
 	for i, m := range mutants.Mutants() {
 		if i%*every != 0 {
 			continue
 		}
-		beyond, err := recordings.Beyond(t.Context(), m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		beyond := must.Get(recordings.Beyond(t.Context(), m))(t)
 		looked++
 		if len(beyond) > 50 {
 			far++

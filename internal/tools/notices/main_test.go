@@ -5,19 +5,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const root = "../../.."
 
 func TestTheNoticesAreUpToDate(t *testing.T) {
-	want, err := notices(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(root + "/THIRD_PARTY_NOTICES")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(notices(root))(t)
+	got := must.Get(os.ReadFile(root + "/THIRD_PARTY_NOTICES"))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("THIRD_PARTY_NOTICES is not what the binary links: run `make notices`")
 	}
@@ -39,10 +35,7 @@ func TestArchivesAndImageHoldTheNotices(t *testing.T) {
 		"packaging/release/archive.go": `shipped = []string{"LICENSE", "THIRD_PARTY_NOTICES",`,
 		"packaging/Dockerfile":         "COPY --from=build /src/LICENSE /src/THIRD_PARTY_NOTICES /",
 	} {
-		text, err := os.ReadFile(root + "/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(root + "/" + file))(t)
 		if !strings.Contains(string(text), line) {
 			t.Errorf("%s does not hold %q", file, line)
 		}
@@ -55,9 +48,7 @@ func TestAModuleWithoutALicenceIsAnError(t *testing.T) {
 	if files, err := m.licences(); err == nil {
 		t.Errorf("licences() = %v, expected an error", files)
 	}
-	if err := os.WriteFile(dir+"/LICENCE.md", []byte("terms"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir+"/LICENCE.md", []byte("terms"), 0o600))
 	if files, err := m.licences(); err != nil || len(files) != 1 {
 		t.Errorf("licences() = %v, %v, expected one file", files, err)
 	}

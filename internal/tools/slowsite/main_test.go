@@ -7,21 +7,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestSlowly(t *testing.T) {
 	site := httptest.NewServer(http.NotFoundHandler())
-	address, err := url.Parse(site.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(site.URL))(t)
 	slow := httptest.NewServer(slowly(address, 50*time.Millisecond))
 	defer slow.Close()
 	began := time.Now()
-	r, err := http.Get(slow.URL + "/jsonrpc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.Get(slow.URL + "/jsonrpc"))(t)
 	r.Body.Close()
 	if took := time.Since(began); r.StatusCode != http.StatusNotFound || took < 50*time.Millisecond {
 		t.Errorf("the response is %d after %s, want 404 after 50ms or more", r.StatusCode, took)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -16,10 +17,7 @@ func dice() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
 
 func object(t testing.TB, text string) map[string]any {
 	t.Helper()
-	v, err := exact.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(exact.Parse([]byte(text)))(t)
 	return v.(map[string]any)
 }
 
@@ -73,14 +71,8 @@ func TestEveryKeywordIsBrokenAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schema := object(t, `{"type":"object","definitions":{"d":{"type":"integer","minimum":3}},"properties":{"p":`+c.schema+`},"required":["p"]}`)
-			m, err := ForArguments(schema, dice())
-			if err != nil {
-				t.Fatal(err)
-			}
-			lax, err := jsonschema.Compile(withoutKeyword(schema, c.keyword), jsonschema.Draft7)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(ForArguments(schema, dice()))(t)
+			lax := must.Get(jsonschema.Compile(withoutKeyword(schema, c.keyword), jsonschema.Draft7))(t)
 			var all []string
 			for _, b := range m.Broken() {
 				if b.What == c.keyword+" at "+c.at || c.keyword == "required" && strings.HasPrefix(b.What, "required at /p/") {
@@ -143,10 +135,7 @@ func TestTheEdgesAreReached(t *testing.T) {
 		"an edge below two levels":   {`{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer","maximum":7}}}}`, `{"p":[{"n":7}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := ForArguments(object(t, `{"type":"object","properties":{"p":`+c.schema+`}}`), dice())
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(ForArguments(object(t, `{"type":"object","properties":{"p":`+c.schema+`}}`), dice()))(t)
 			var all []string
 			for _, e := range m.Edges() {
 				all = append(all, show(e.Value))
@@ -174,10 +163,7 @@ func TestNothingIsGeneratedFrom(t *testing.T) {
 func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
 	schema := object(t, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{"type":"boolean"}},"required":["a"]}`)
 	refusesB := func(v any) bool { _, there := v.(map[string]any)["b"]; return !there }
-	whole, err := ForArguments(schema, dice())
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(ForArguments(schema, dice()))(t)
 	if m := whole.Taken(refusesB); m == nil || show(m.Plain()) != `{"a":"w","c":true}` {
 		t.Errorf("without b there are %v", m)
 	}
@@ -188,10 +174,7 @@ func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
 
 func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
 	for _, schema := range []string{`{"type":"object","properties":{},"additionalProperties":false}`, `{"properties":{"any":{}}}`} {
-		m, err := ForArguments(object(t, schema), dice())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(ForArguments(object(t, schema), dice()))(t)
 		if broken := m.Broken(); len(broken) > 0 {
 			t.Errorf("%s: %v", schema, broken)
 		}
@@ -201,10 +184,7 @@ func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
 // Whatever is generated for the tools of the default site is what it is said to be: fitting, broken, and never one of the
 // things that the contract leaves open.
 func TestCasesKeepTheirWord(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	tools, edges, broken, drawn := 0, 0, 0, 0
 	for _, method := range site.Methods {
 		schema := inputOf(t, method)
@@ -213,10 +193,7 @@ func TestCasesKeepTheirWord(t *testing.T) {
 			continue
 		}
 		tools++
-		check, err := jsonschema.Compile(schema, jsonschema.Draft7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check := must.Get(jsonschema.Compile(schema, jsonschema.Draft7))(t)
 		fitting := m.Edges()
 		edges += len(fitting)
 		faulty := m.Broken()
@@ -261,10 +238,7 @@ func inputOf(t *testing.T, method fixtures.Method) map[string]any {
 	for _, p := range method.Params {
 		schema["properties"].(map[string]any)[p.Name] = map[string]any{}
 		if resolved := p.Resolved(); len(resolved) > 0 {
-			v, err := exact.Parse(resolved)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(exact.Parse(resolved))(t)
 			schema["properties"].(map[string]any)[p.Name] = v
 		}
 		if p.Required {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -77,10 +78,7 @@ func TestDifferenceLooksWithinADocument(t *testing.T) {
 // Sets may come in any order, lists may not.
 func TestAligned(t *testing.T) {
 	parse := func(text string) any {
-		v, err := exact.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(exact.Parse([]byte(text)))(t)
 		return v
 	}
 	const want = `{"tools":[{"name":"a","inputSchema":{"type":["string","null"],"enum":[1,"b"],"required":["x","y"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[1,2]}}}}]}`

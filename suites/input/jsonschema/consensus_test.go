@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -21,18 +22,9 @@ func TestConsensusLeavesOpenWhatDoublesDecide(t *testing.T) {
 		{`{"properties":{"n":{"enum":[9007199254740993]}}}`, `{"n":1}`, false, true},
 		{`{"type":"integer"}`, `9223372036854775807`, true, false},
 	} {
-		schema, err := exact.Parse([]byte(c.schema))
-		if err != nil {
-			t.Fatal(err)
-		}
-		value, err := exact.Parse([]byte(c.value))
-		if err != nil {
-			t.Fatal(err)
-		}
-		consensus, err := jsonschema.Agree(schema, jsonschema.Draft7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		schema := must.Get(exact.Parse([]byte(c.schema)))(t)
+		value := must.Get(exact.Parse([]byte(c.value)))(t)
+		consensus := must.Get(jsonschema.Agree(schema, jsonschema.Draft7))(t)
 		if takes, refuses := consensus.Takes(value), consensus.Refuses(value); takes != c.takes || refuses != c.refuses {
 			t.Errorf("%s of %s: takes %t, refuses %t; want %t, %t", c.schema, c.value, takes, refuses, c.takes, c.refuses)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -176,10 +177,7 @@ func TestValidatorFault(t *testing.T) {
 		"2020-12 with format": {`{` + recent + `"properties":{"a":{"format":"date"}}}`, `{"a":"today"}`, "at /a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := jsonschema.Compile(parse(t, c.schema), jsonschema.Draft7)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(jsonschema.Compile(parse(t, c.schema), jsonschema.Draft7))(t)
 			says(t, v.Fault(parse(t, c.value)), c.fault)
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // official names the definition of each kind in the official schemas, which changed names over time.
@@ -39,9 +41,7 @@ func parsed(t *testing.T, text string) any {
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.UseNumber()
 	var v any
-	if err := dec.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dec.Decode(&v))
 	return v
 }
 
@@ -68,10 +68,7 @@ func TestTheOfficialSchemasRefuseNoMore(t *testing.T) {
 		}
 		for kind, name := range kinds {
 			t.Run(revision+" "+string(kind), func(t *testing.T) {
-				theirs, err := Compile(text, at+name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				theirs := must.Get(Compile(text, at+name))(t)
 				sample := parsed(t, samples[kind])
 				if err := theirs.Validate(sample); err != nil {
 					t.Fatalf("the sample is not valid by theirs: %v", err)
