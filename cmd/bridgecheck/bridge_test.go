@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The help names every setting of the bridge, with its default and its environment variable.
@@ -24,9 +25,7 @@ func TestHelpNamesEverySetting(t *testing.T) {
 	root := newRoot()
 	root.SetOut(&out)
 	root.SetArgs([]string{"bridge", "--help"})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, root.Execute())
 	var line string
 	for _, s := range bridge.Settings() {
 		name := "\n      --" + s.Flag() + " "
@@ -63,9 +62,7 @@ func TestHangupReadsTheSettingsAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
 	write := func(pageSize string) {
 		t.Helper()
-		if err := os.WriteFile(file, fmt.Appendf(nil, "drupal: %s\npage_size: %s\n", site.URL, pageSize), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "drupal: %s\npage_size: %s\n", site.URL, pageSize), 0o600))
 	}
 	write("1")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,29 +72,17 @@ func TestHangupReadsTheSettingsAgain(t *testing.T) {
 	go func() {
 		ended <- execute(ctx, []string{"bridge", "--config", file, "--listen", "127.0.0.1:0"}, stdout, stderr)
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	address := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 	tools := func() int {
 		t.Helper()
-		res, err := http.Get(address + "/mcp/tools/list")
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(http.Get(address + "/mcp/tools/list"))(t)
 		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(res.Body))(t)
 		return bytes.Count(body, []byte("inputSchema"))
 	}
 	said := bufio.NewScanner(log)
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.FindProcess(os.Getpid()))(t)
 	for _, c := range []struct {
 		pageSize, says string
 		tools          int

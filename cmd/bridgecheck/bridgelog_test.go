@@ -9,31 +9,23 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 )
 
 func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
-	log, err := createLog(t.TempDir(), &redact.Redactor{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(createLog(t.TempDir(), &redact.Redactor{}))(t)
 	defer log.Close()
 	log.limit = 4 << 10
 	written := 0
 	for i := range 5000 {
-		n, err := fmt.Fprintf(log, "line %d\n", i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(fmt.Fprintf(log, "line %d\n", i))(t)
 		written += n
 		if info, err := os.Stat(log.path); err != nil || info.Size() > log.limit {
 			t.Fatalf("after line %d the file has %d bytes (%v), expected at most %d", i, info.Size(), err, log.limit)
 		}
 	}
-	data, err := os.ReadFile(log.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(log.path))(t)
 	note, kept, _ := strings.Cut(string(data), "\n")
 	var dropped int
 	if _, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped); err != nil || dropped+len(kept) != written {
@@ -48,10 +40,7 @@ func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
 }
 
 func TestTheLogTakesOneWriteLargerThanItself(t *testing.T) {
-	log, err := createLog(t.TempDir(), &redact.Redactor{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(createLog(t.TempDir(), &redact.Redactor{}))(t)
 	defer log.Close()
 	log.limit = 1 << 10
 	if n, err := log.Write([]byte(strings.Repeat("x", 5000) + "the end")); n != 5007 || err != nil {
@@ -67,16 +56,11 @@ func TestTheLogTakesOneWriteLargerThanItself(t *testing.T) {
 func TestTheLogReplacesALink(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(victim, []byte("precious"), 0o600))
 	if err := os.Symlink(victim, filepath.Join(dir, "bridge.log")); err != nil {
 		t.Skipf("SKIPPED: no symbolic links here: %v", err)
 	}
-	log, err := createLog(dir, &redact.Redactor{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(createLog(dir, &redact.Redactor{}))(t)
 	defer log.Close()
 	fmt.Fprintln(log, "output")
 	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
@@ -89,10 +73,7 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 	p := &plan{reportDir: t.TempDir()}
 	defer p.closeLog()
 	for _, said := range []string{"of the first\n", "of the second\n"} {
-		log, err := p.openLog(engine.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Get(p.openLog(engine.Options{}))(t)
 		w := log.writer()
 		io.WriteString(w, said)
 		w.Close()
@@ -104,10 +85,7 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 
 // A bridge whose output nobody takes ends by SIGPIPE: what cannot be written is taken all the same, and counted.
 func TestALogThatCannotBeWrittenTakesEverything(t *testing.T) {
-	log, err := createLog(t.TempDir(), &redact.Redactor{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(createLog(t.TempDir(), &redact.Redactor{}))(t)
 	if n, err := log.Write([]byte("first\n")); n != 6 || err != nil || log.incomplete() != "" {
 		t.Fatalf("%d, %v, %q", n, err, log.incomplete())
 	}

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // planted are secrets of every sort that a configuration can name, each by its environment variable.
@@ -119,15 +121,13 @@ func TestPlantedSecretsOccurNowhere(t *testing.T) {
 	}
 	dir := t.TempDir()
 	configuration := filepath.Join(dir, "canary.yaml")
-	if err := os.WriteFile(configuration, []byte(`
+	must.Do(t, os.WriteFile(configuration, []byte(`
 identities:
   agent: {basic: {user: agent, password: {env: CANARY_PASSWORD}}}
   agent2: {bearer: {env: CANARY_TOKEN}}
   service: {headers: {X-Api-Key: {env: CANARY_KEY}, Cookie: {env: CANARY_COOKIE}}}
   outsider: {headers: {Authorization: {env: CANARY_TOKEN}}}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	out := filepath.Join(dir, "report")
 	var stdout, stderr bytes.Buffer
 	code := execute(t.Context(), []string{"run", "--exec", "echoes", "--config", configuration, "--report-dir", out, "--skip", "load", "--skip", "fresh"}, &stdout, &stderr)
@@ -135,15 +135,13 @@ identities:
 		t.Fatalf("the run ended with %d: %s", code, stderr.String())
 	}
 	outputs := map[string][]byte{"stdout": stdout.Bytes(), "stderr": stderr.Bytes()}
-	if err := filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		outputs[filepath.Base(path)], err = os.ReadFile(path)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(outputs["bridge.log"]) == 0 || len(outputs["report.json"]) == 0 || !bytes.Contains(outputs["bridge.log"], []byte("[redacted]")) {
 		t.Fatalf("the run left %d bytes of bridge.log and %d of report.json: this proves nothing", len(outputs["bridge.log"]), len(outputs["report.json"]))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
@@ -36,32 +37,15 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-pass")
 	}
 	t.Setenv("OUTSIDER_PASSWORD", "rpconly-pass")
-	site, err := fixtures.Builtin("transcripts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	extension, err := module.New(module.V13)
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}, Quirks: quirks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("transcripts"))(t)
+	extension := must.Get(module.New(module.V13))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}, Quirks: quirks}))(t)
+	server := must.Get(drupal.Listen("127.0.0.1:0"))(t)
 	defer server.Close()
-	data, err := os.ReadFile(filepath.Join(moduleExample, "baseline.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(moduleExample, "baseline.yaml")))(t)
 	dir := t.TempDir()
 	known := filepath.Join(dir, "baseline.yaml")
-	if err := os.WriteFile(known, []byte(change(string(data))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(known, []byte(change(string(data))), 0o600))
 	var stdout, stderr bytes.Buffer
 	report = filepath.Join(dir, "report")
 	code = execute(t.Context(), []string{"run", "--config", filepath.Join(moduleExample, "config.yaml"), "--url", server.URL, "--baseline", known,
@@ -124,10 +108,7 @@ func TestTheModulesFaultsAreNamed(t *testing.T) {
 var recordingName = regexp.MustCompile(`\bmcp_[a-z_]+/\w+`)
 
 func TestEveryReasonOfTheModulesBaselineNamesARecording(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(moduleExample, "baseline.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(moduleExample, "baseline.yaml")))(t)
 	recordings := "../../../shared/drupal-transcripts"
 	if _, err := os.Stat(recordings); err != nil {
 		t.Skipf("THE REASONS WERE NOT CHECKED: the recordings are not beside the checkout, at %s", recordings)

@@ -11,21 +11,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // unmarkedSite is a site that shows no McpTool attribute.
 func unmarkedSite(t *testing.T) string {
 	t.Helper()
-	site, err := fixtures.Builtin("transcripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("transcripts"))(t)
 	site.Extensions = false
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	return served(t, drupal)
 }
 

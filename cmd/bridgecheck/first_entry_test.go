@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -14,14 +15,8 @@ import (
 // begins there looks at the fault. The others fail because of it.
 func TestTheFirstEntryIsTheFault(t *testing.T) {
 	const least = 98 // percent
-	golden, err := selftest.Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(selftest.Golden())(t)
+	known := must.Get(contract.Load())(t)
 	tested, right := 0, 0
 	for _, m := range mutants.All() {
 		report := &reports.Report{}

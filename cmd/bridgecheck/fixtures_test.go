@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A live site becomes a site file that is valid and publishes the same methods.
@@ -17,14 +18,8 @@ func TestFixturesImport(t *testing.T) {
 	if code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
-	read, err := fixtures.Parse("imported.yaml", stdout.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	original, err := fixtures.Builtin("transcripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
+	original := must.Get(fixtures.Builtin("transcripts"))(t)
 	agent, _ := original.User("agent")
 	for i := range original.Methods {
 		m := &original.Methods[i]

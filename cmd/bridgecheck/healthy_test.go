@@ -8,28 +8,18 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 )
 
 // What tests count at the mock is not changed by health checks of its container.
 func TestAHealthCheckLeavesNothingInTheMock(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	server := must.Get(drupal.Listen("127.0.0.1:0"))(t)
 	defer server.Close()
-	if _, err := drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: 503, Count: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: 503, Count: 1}))(t)
 	for range 3 {
 		healthy(t, 0, strings.TrimPrefix(server.URL, "http://"))
 	}

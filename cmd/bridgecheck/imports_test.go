@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A run must not depend on the selftest: other commands use the names of the mutants at most.
@@ -19,10 +21,7 @@ func TestOnlyTheSelftestCommandImportsSelftest(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue // tests may use what they test against
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
 		for _, imported := range file.Imports {
 			if filepath.Base(imported.Path.Value) != `selftest"` {
 				continue

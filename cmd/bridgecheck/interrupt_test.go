@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -76,9 +77,7 @@ func startStubbornRun(t *testing.T, jobs int) *stubbornRun {
 	run := &stubbornRun{Cmd: exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--jobs", strconv.Itoa(jobs), "--report-dir", dir), dir: dir, gone: gone}
 	run.Env = append(os.Environ(), "WITNESS="+witness.URL)
 	run.Stdout, run.Stderr = &run.stdout, &run.stderr
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	for range jobs {
 		for _, event := range []chan bool{alive, alive, asked} {
 			await(t, event, "the bridge to be up and asked")
@@ -95,9 +94,7 @@ func TestAKilledRunLeavesNoBridge(t *testing.T) {
 	for _, jobs := range []int{1, 3} {
 		t.Run(fmt.Sprintf("jobs %d", jobs), func(t *testing.T) {
 			run := startStubbornRun(t, jobs)
-			if err := run.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, run.Process.Kill())
 			run.Wait() // it was killed
 			for range 2 * jobs {
 				await(t, run.gone, "each bridge and its child to be gone")
@@ -128,9 +125,7 @@ func lateTurns(t *testing.T) (late func() time.Duration) {
 func interruptEndsEverything(t *testing.T, jobs int) {
 	run := startStubbornRun(t, jobs)
 	interrupted, late := time.Now(), lateTurns(t)
-	if err := run.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Process.Signal(os.Interrupt))
 	run.Wait() // its exit code is checked below
 	if took, late := time.Since(interrupted), late(); took-late > 2*time.Second {
 		t.Errorf("the run ended %s after the interrupt, %s of which this process waited for its turns: expected at most 2s", took, late)
@@ -141,10 +136,7 @@ func interruptEndsEverything(t *testing.T, jobs int) {
 	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
 		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
 	}
-	report, err := reports.ReadFile(filepath.Join(run.dir, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(reports.ReadFile(filepath.Join(run.dir, "report.json")))(t)
 	if !strings.Contains(report.CutShort, "interrupt") || len(report.Results) == 0 {
 		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -155,18 +156,9 @@ func TestWorkersShareABridge(t *testing.T) {
 // way at once.
 func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (address string, most *atomic.Int64) {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	behind, err := drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	behind := must.Get(drupal.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { behind.Close() })
 	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 2 * time.Second}, CallerOptions: bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000}})
 	if err != nil {
@@ -263,9 +255,7 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 				outcome, failed := runJobs(t, jobs, args), []string{}
 				for _, text := range outcome.results {
 					var r reports.Result
-					if err := json.Unmarshal([]byte(text), &r); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, json.Unmarshal([]byte(text), &r))
 					switch {
 					case r.Verdict == reports.Fail:
 						failed = append(failed, r.ID)
@@ -302,9 +292,7 @@ func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
 				}
 				for _, text := range outcome.results {
 					var r reports.Result
-					if err := json.Unmarshal([]byte(text), &r); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, json.Unmarshal([]byte(text), &r))
 					verdicts[i] = append(verdicts[i], r.ID+" "+string(r.Verdict))
 				}
 			})
@@ -365,10 +353,7 @@ func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun 
 				e.Response = &reports.Message{Status: e.Response.Status}
 			}
 		}
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(r))(t)
 		o.results = append(o.results, variable.ReplaceAllString(string(text), "…"))
 	}
 	return o
@@ -400,10 +385,7 @@ func TestShardsMergedEqualOneRun(t *testing.T) {
 				if code, _, stderr := inProcess(t, shard); code == exitUsage || code == exitUnreachable {
 					t.Fatalf("shard %d ends with %d: %s", i+1, code, stderr)
 				}
-				report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
 				tested += len(report.Results)
 				if len(report.Results) == 0 || len(report.Results) == len(one.results) || report.State() == reports.Conformant {
 					t.Errorf("shard %d has %d results and is %s", i+1, len(report.Results), report.State())

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
 	run := exec.Command("bridgecheck", "run", "--only", "describe/missing-name", "--quiet", "--keep", "--report-dir", t.TempDir())
-	stderr, err := run.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stderr := must.Get(run.StderrPipe())(t)
 	if err := run.Start(); err != nil { // its stdin is empty
 		t.Fatal(err)
 	}
@@ -32,9 +31,7 @@ func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
 		t.Fatalf("it ended by itself: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
-	if err := run.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Process.Signal(os.Interrupt))
 	select {
 	case err := <-ended:
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -28,10 +29,7 @@ const pictures = "../../docs/pictures"
 func TestANewcomerFindsTheFirstFault(t *testing.T) {
 	window := chrome.Start(t)
 	_, dir, said := runModule(t, nil, func(string) string { return "known: []\n" })
-	page, err := filepath.Abs(filepath.Join(dir, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(filepath.Abs(filepath.Join(dir, "report.html")))(t)
 	for _, size := range []struct{ width, height int64 }{{1280, 860}, {360, 740}} {
 		t.Run(fmt.Sprintf("%d px", size.width), func(t *testing.T) {
 			b := chrome.Open(t, window, "file://"+page, size.width, size.height)
@@ -76,9 +74,7 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 
 func keepPicture(t *testing.T, name string, png []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(pictures, name), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(pictures, name), png, 0o644))
 }
 
 // TestFormsOfARealRunAgree tests the module with a baseline that makes known and fixed clauses of its faults, and reads
@@ -95,10 +91,7 @@ func TestFormsOfARealRunAgree(t *testing.T) {
 		}
 		return data
 	}
-	report, err := reports.Parse(file("report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(reports.Parse(file("report.json")))(t)
 	want, counts := map[string]string{}, map[string]int{}
 	for _, r := range report.Results {
 		want[r.ID] = string(r.Verdict)
@@ -132,9 +125,7 @@ func TestFormsOfARealRunAgree(t *testing.T) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal(file("junit.xml"), &junit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, xml.Unmarshal(file("junit.xml"), &junit))
 	got := map[string]string{}
 	for _, suite := range junit.Suites {
 		for _, c := range suite.Cases {
@@ -160,9 +151,7 @@ func TestFormsOfARealRunAgree(t *testing.T) {
 			Properties struct{ Verdicts map[string]string }
 		}
 	}
-	if err := json.Unmarshal(file("report.sarif"), &sarif); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(file("report.sarif"), &sarif))
 	agree("report.sarif", sarif.Runs[0].Properties.Verdicts)
 	if n := len(sarif.Runs[0].Tool.Driver.Rules); n != s.Total {
 		t.Errorf("report.sarif has %d rules for %d clauses", n, s.Total)
@@ -184,10 +173,7 @@ func TestFormsOfARealRunAgree(t *testing.T) {
 		}
 	}
 
-	page, err := filepath.Abs(filepath.Join(dir, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(filepath.Abs(filepath.Join(dir, "report.html")))(t)
 	b := chrome.Open(t, window, "file://"+page, 1280, 860)
 	shown := chrome.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('details.result > summary')].map(e => [e.querySelector('.id').innerText, e.querySelector('.tag').innerText]))`)
 	words := map[string]string{"passed": "pass", "failed": "fail", "warned": "warn", "known": "known", "fixed": "fixed", "not applicable": "not-applicable", "not testable": "not-testable", "error": "error"}

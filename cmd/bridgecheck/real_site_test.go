@@ -26,6 +26,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -40,15 +41,10 @@ type realSite struct {
 
 func newRealSite(t *testing.T) *realSite {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	s := &realSite{}
-	if s.drupal, err = mockdrupal.New(site, mockdrupal.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s.drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	server := httptest.NewServer(s.drupal)
 	t.Cleanup(server.Close)
 	s.site = server.URL
@@ -102,9 +98,7 @@ func (o outcome) verdict(id string) reports.Verdict {
 func runWith(t *testing.T, dir, config string, args ...string) outcome {
 	t.Helper()
 	file := filepath.Join(dir, "bridge.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	var stdout, stderr bytes.Buffer
 	report := filepath.Join(dir, "report")
 	o := outcome{code: execute(t.Context(), append([]string{"run", "--config", file, "--report-dir", report}, args...), &stdout, &stderr)}
@@ -170,9 +164,7 @@ func TestRealSitesAreLoggedInto(t *testing.T) {
 			config := "url: " + served(t, c.bridge) + "\nidentities:\n  agent: {" + c.identity + "}\nonly: [list/answers-json, describe/answers-tool]\n"
 			keep := func(secret string) {
 				t.Setenv("SECRET", secret)
-				if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(secret+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, "secret"), []byte(secret+"\n"), 0o600))
 			}
 			keep(c.secret)
 			s.drupal.Journal().Clear()
@@ -204,10 +196,7 @@ type issued struct {
 // issue makes a certificate for 127.0.0.1, signed by an issuer or by itself, and writes NAME.pem and NAME.key.
 func issue(t *testing.T, dir, name string, by *issued) *issued {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
@@ -215,28 +204,14 @@ func issue(t *testing.T, dir, name string, by *issued) *issued {
 	if by != nil {
 		parent, signer = by.certificate, by.key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))(t)
+	certificate := must.Get(x509.ParseCertificate(der))(t)
+	private := must.Get(x509.MarshalECPrivateKey(key))(t)
 	certPEM, keyPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
 	for file, data := range map[string][]byte{name + ".pem": certPEM, name + ".key": keyPEM} {
-		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 	}
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.X509KeyPair(certPEM, keyPEM))(t)
 	return &issued{certificate, key, pair}
 }
 
@@ -255,10 +230,7 @@ func TestRealSitesBehindTLS(t *testing.T) {
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		u, err := url.Parse(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(url.Parse(server.URL))(t)
 		return "https://localhost:" + u.Port()
 	}
 	plain := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}})
@@ -292,10 +264,7 @@ func TestRealSitesBehindTLS(t *testing.T) {
 func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
 	s := newRealSite(t)
 	below := http.StripPrefix("/sub/path", s.bridge)
-	inner, err := url.Parse(served(t, below))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must.Get(url.Parse(served(t, below)))(t)
 	var mu sync.Mutex
 	asked := map[string]int{}
 	proxy := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
@@ -24,45 +25,25 @@ import (
 // siteWithLogin is a site that is itself a bridge, whose callers authenticate by sessions, and a configuration for it.
 func siteWithLogin(t *testing.T) (site, configuration string) {
 	t.Helper()
-	fixture, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	extension, err := module.New(module.V13)
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture := must.Get(fixtures.Builtin("default"))(t)
+	extension := must.Get(module.New(module.V13))(t)
+	drupal := must.Get(mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
 	server := httptest.NewServer(drupal)
 	t.Cleanup(server.Close)
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
 	configuration = filepath.Join(t.TempDir(), "site.yaml")
 	text := "url: " + server.URL + "\ncapabilities: [auth-cookie, -auth-basic]\nrate: 50\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"
-	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(configuration, []byte(text), 0o600))
 	return server.URL, configuration
 }
 
 func isOpen(t *testing.T, s settings.Session) bool {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, s.Site+"/user/login_status?_format=json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodGet, s.Site+"/user/login_status?_format=json", nil))(t)
 	req.Header.Set("Cookie", s.Cookie)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(resp.Body))(t)
 	return strings.TrimSpace(string(body)) == "1"
 }
 
@@ -70,9 +51,7 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	_, configuration := siteWithLogin(t)
 	dir := t.TempDir()
 	run := exec.Command("bridgecheck", "run", "--config", configuration, "--report-dir", dir)
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	left := filepath.Join(dir, undoName)
 	deadline := time.Now().Add(30 * time.Second)
 	for _, err := os.Stat(left); err != nil; _, err = os.Stat(left) {
@@ -81,14 +60,9 @@ func TestACrashedRunIsUndone(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if err := run.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Process.Kill())
 	_ = run.Wait() // it was killed
-	data, err := os.ReadFile(left)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(left))(t)
 	var sessions []settings.Session
 	if err := json.Unmarshal(data, &sessions); err != nil || len(sessions) != 1 || !isOpen(t, sessions[0]) {
 		t.Fatalf("%d sessions were left open (%v), want one: this proves nothing", len(sessions), err)
@@ -133,12 +107,8 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, undoName)
-			if err := before(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := remember(dir, sessions); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, before(path))
+			must.Do(t, remember(dir, sessions))
 			info, err := os.Lstat(path)
 			if err != nil || info.Mode() != 0o600 {
 				t.Errorf("the mode is %v (%v), expected a file with 0600", info.Mode(), err)

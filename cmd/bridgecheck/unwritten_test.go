@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
@@ -17,9 +18,7 @@ func TestTheVerdictNeedsNoFile(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	t.Setenv("GITHUB_STEP_SUMMARY", t.TempDir()) // no file either
 	dir := filepath.Join(t.TempDir(), "report")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir, nil, 0o600))
 	report := &reports.Report{Results: []reports.Result{{ID: "list/x", Level: reports.MUST, Area: "list", Verdict: reports.Fail, Message: "it is wrong"}}}
 	unwritten := format.WriteAll(report, dir)
 	if unwritten == nil {

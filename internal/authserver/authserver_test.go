@@ -12,14 +12,12 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func listen(t *testing.T, o authserver.Options) *authserver.Server {
 	t.Helper()
-	s, err := authserver.Listen("127.0.0.1:0", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(authserver.Listen("127.0.0.1:0", o))(t)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -27,10 +25,7 @@ func listen(t *testing.T, o authserver.Options) *authserver.Server {
 // document reads a JSON document of the server, and the status that it came with.
 func document(t *testing.T, address string) (int, map[string]any) {
 	t.Helper()
-	resp, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.Get(address))(t)
 	defer resp.Body.Close()
 	var into map[string]any
 	json.NewDecoder(resp.Body).Decode(&into) //nolint:errcheck // an error response has no document
@@ -93,18 +88,12 @@ func TestKeysRotate(t *testing.T) {
 func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 	o := authserver.Options{Keys: &authserver.Keys{}}
 	listen := func() *authserver.Server {
-		s, err := authserver.Listen("127.0.0.1:0", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(authserver.Listen("127.0.0.1:0", o))(t)
 		return s
 	}
 	first := listen()
 	defer first.Close()
-	other, err := first.Stranger()
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(first.Stranger())(t)
 	rotated := first.Rotate()
 	used := other.Key()
 	for _, key := range []*authserver.Key{first.Key(), rotated} {
@@ -141,10 +130,7 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 	s.Misbehave(authserver.Hangs)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+authserver.KeysPath, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.URL+authserver.KeysPath, nil))(t)
 	if resp, err := http.DefaultClient.Do(req); err == nil {
 		resp.Body.Close()
 		t.Errorf("it hangs: %s", resp.Status)
@@ -176,10 +162,7 @@ func TestTokenEndpoint(t *testing.T) {
 		if c.change != "" {
 			form.Set(c.change, c.value)
 		}
-		resp, err := http.PostForm(s.URL+authserver.TokenPath, form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(http.PostForm(s.URL+authserver.TokenPath, form))(t)
 		var b strings.Builder
 		resp.Write(&b) //nolint:errcheck // a builder takes everything
 		resp.Body.Close()

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Path returns the path of the program: what BRIDGECHECK in the environment names, or one that it builds.
@@ -49,10 +51,7 @@ func Path() (string, error) {
 // Build returns the path of the program, and ends the test where it cannot be built.
 func Build(t testing.TB) string {
 	t.Helper()
-	file, err := Path()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Path())(t)
 	return file
 }
 

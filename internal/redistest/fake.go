@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Fake is a store that answers as a test wants, without redis-server: a hostile one. Unless told otherwise it accepts every
@@ -39,10 +41,7 @@ const (
 // NewFake starts a store that ends with the test.
 func NewFake(t testing.TB) *Fake {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	f := &Fake{Address: "redis://" + listener.Addr().String(), replies: map[string]string{}, counts: map[string]int{}}
 	var conns sync.WaitGroup
 	t.Cleanup(func() { listener.Close(); conns.Wait() })

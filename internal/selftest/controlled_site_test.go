@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -43,26 +44,15 @@ func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 	if address == "" {
 		t.Log("without -site URL the site is a mock with a control plane, not a Drupal")
 		token = "a-token"
-		site, err := fixtures.Builtin("default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: token})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := mock.Listen("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		site := must.Get(fixtures.Builtin("default"))(t)
+		mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: token}))(t)
+		server := must.Get(mock.Listen("127.0.0.1:0"))(t)
 		t.Cleanup(func() { server.Close() })
 		address = server.URL
 	}
-	client, err := control.New(address, token)
+	client := must.Get(control.New(address, token))(t)
+	remote, err := suitessite.OpenRemote(t.Context(), client)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if remote, err = suitessite.OpenRemote(t.Context(), client); err != nil {
 		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
 	}
 	t.Cleanup(func() {
@@ -79,10 +69,7 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the suites once for each of the mutants")
 	}
-	golden, err := selftest.Golden()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(selftest.Golden())(t)
 	for _, name := range killedOnAControlledSite {
 		t.Run(name, func(t *testing.T) {
 			m, ok := mutants.Find(name)
@@ -117,14 +104,8 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 	if *siteURL != "" {
 		t.Skip("SKIPPED: -site: the control plane's responses are not lost")
 	}
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
 	lost := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mock.ServeHTTP(w, r)
@@ -134,14 +115,8 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client, err := control.New(server.URL, "a-token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	remote, err := suitessite.OpenRemote(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(control.New(server.URL, "a-token"))(t)
+	remote := must.Get(suitessite.OpenRemote(t.Context(), client))(t)
 	for _, want := range []struct {
 		id      string
 		verdict reports.Verdict
@@ -174,27 +149,19 @@ func runBefore(t *testing.T, m mutants.Mutant, address string, site *suitessite.
 			o.Only[i] = path.Dir(id) + "/*"
 		}
 	}
-	clauses, err := engine.Checked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(engine.Checked())(t)
 	for _, c := range clauses {
 		if check, _ := areas.Check(c.ID); check.Costly && !slices.Contains(golden, c.ID) {
 			o.Skip = append(o.Skip, c.ID)
 		}
 	}
 	bed := startBefore(t, m, &o, proxy.Options{Accepts: site.Accepts}, func(string) string { return address })
-	if o.Capabilities, err = engine.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
-		t.Fatal(err)
-	}
+	o.Capabilities = must.Get(engine.Claim(bed.Profile.Capabilities, m.Claims))(t)
 	// A real site has no tokens of the site file, and its control plane opens no sessions.
 	o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool {
 		return c == "auth-bearer" || c == "auth-cookie" || !m.MCP && strings.HasPrefix(c, "mcp")
 	})
 	bed.Profile.Run(&o)
-	report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
 	return report
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -126,10 +127,7 @@ invocations:
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(t.Context(), engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
 	if got := string(o.Callers.Invocations[0].Arguments); got != want {
 		t.Errorf("the arguments are\n%s\nwant\n%s", got, want)
@@ -138,18 +136,13 @@ invocations:
 
 func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("\ufeffk-1 2\r\n\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "token"), []byte("\ufeffk-1 2\r\n\n"), 0o600))
 	t.Setenv("API_KEY", "k-1 2\n")
 	f, err := settings.Parse(filepath.Join(dir, "f.yaml"), []byte("identities: {agent: {bearer: {file: token}}, agent2: {bearer: {env: API_KEY}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(t.Context(), engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	for who, c := range o.Callers.Credentials {
 		if c.Token != "k-1 2" {
 			t.Errorf("%s has the token %q", who, c.Token)
@@ -158,26 +151,15 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 }
 
 func TestOptionsAuthenticate(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	server := must.Get(drupal.Listen("127.0.0.1:0"))(t)
 	defer server.Close()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("from-a-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "token"), []byte("from-a-file\n"), 0o600))
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
 	t.Setenv("API_KEY", "k-123")
-	f, err := settings.Parse(filepath.Join(dir, "f.yaml"), []byte(`
+	f := must.Get(settings.Parse(filepath.Join(dir, "f.yaml"), []byte(`
 url: `+server.URL+`
 identities:
   agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}
@@ -189,14 +171,8 @@ invocations:
 - tool: content.list
   arguments: {limit: 3, deep: {a: [1, true, null]}}
   expect: {result: []}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := f.Options(context.Background(), engine.Options{Capabilities: engine.DefaultCapabilities})
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	o := must.Get(f.Options(context.Background(), engine.Options{Capabilities: engine.DefaultCapabilities}))(t)
 	if c := o.Callers.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
 		t.Errorf("the login gave the cookie %q, want a session", c)
 	}
@@ -227,20 +203,11 @@ invocations:
 // loggedIn asks the site whether a cookie opens a session.
 func loggedIn(t *testing.T, site, cookie string) bool {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, site+"/user/login_status?_format=json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodGet, site+"/user/login_status?_format=json", nil))(t)
 	req.Header.Set("Cookie", cookie)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(resp.Body))(t)
 	return strings.TrimSpace(string(body)) == "1"
 }
 

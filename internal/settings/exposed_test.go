@@ -4,11 +4,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 func TestExposed(t *testing.T) {
-	file, err := settings.Parse("x.yaml", []byte(`
+	file := must.Get(settings.Parse("x.yaml", []byte(`
 url: http://bridge.example.org/base
 identities:
   agent: {basic: {user: agent, password: {env: A}}}
@@ -16,10 +17,7 @@ identities:
   outsider: {login: {user: outsider, password: {env: A}}}
   service: {client_credentials: {token_url: "http://127.0.0.1/token", client_id: a, client_secret: {env: A}}}
   admin: {client_credentials: {token_url: "https://drupal.example.org/token", client_id: a, client_secret: {env: A}}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	if got, want := file.Exposed(), []string{"http://bridge.example.org/base", "http://drupal.example.org"}; !slices.Equal(got, want) {
 		t.Errorf("Exposed() = %q, expected %q", got, want)
 	}

@@ -9,37 +9,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 func TestSchema(t *testing.T) {
-	text, err := settings.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(settings.Schema())(t)
+	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("config.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("config.json", doc))
+	schema := must.Get(c.Compile("config.json"))(t)
 	takes := func(text string) error {
 		var v any
-		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal([]byte(text), &v))
 		return schema.Validate(v)
 	}
-	page, err := os.ReadFile("../../docs/my-drupal.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/my-drupal.md"))(t)
 	examples := regexp.MustCompile("(?s)```yaml\n(url:.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(examples) == 0 {
 		t.Fatal("docs/my-drupal.md has no example of a configuration")

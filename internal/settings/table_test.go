@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
@@ -105,9 +106,7 @@ func TestAsOptions(t *testing.T) {
 
 func TestFlagsOfAGoSuite(t *testing.T) {
 	file := t.TempDir() + "/b.yaml"
-	if err := os.WriteFile(file, []byte("only: [list]\nskip: [load]\nsettings: {page_size: 9, upstream_timeout: 4s}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("only: [list]\nskip: [load]\nsettings: {page_size: 9, upstream_timeout: 4s}\n"), 0o644))
 	t.Setenv("BRIDGE_URL", "http://127.0.0.1:8081")
 	t.Setenv("BRIDGE_DISCOVERY_TTL", "3")
 	t.Setenv("BRIDGE_PAGE_SIZE", "7")
@@ -117,10 +116,7 @@ func TestFlagsOfAGoSuite(t *testing.T) {
 	if err := fs.Parse([]string{"-page-size", "8", "-strict", "-config", file, "-mock-listen", "127.0.0.1:0", "-capabilities", "-naming-id,mcp"}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := given(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(given(t.Context()))(t)
 	o := g.Options
 	if g.Target.URL != "http://127.0.0.1:8081" || g.MockListen != "127.0.0.1:0" || o.Bridge.PageSize != 8 || o.Bridge.DiscoveryTTL != 3*time.Second ||
 		o.Bridge.UpstreamTimeout != 4*time.Second || strings.Join(o.Only, " ") != "describe mapping/*" || strings.Join(o.Skip, " ") != "load" || !o.Strict ||
@@ -149,15 +145,11 @@ func TestTimeoutsFollowFromEachOther(t *testing.T) {
 	} {
 		file, err := &settings.File{}, error(nil)
 		if c.file != "" {
-			if file, err = settings.Parse("b.yaml", []byte(c.file)); err != nil {
-				t.Fatal(err)
-			}
+			file = must.Get(settings.Parse("b.yaml", []byte(c.file)))(t)
 		}
 		flags, fs := &settings.Values{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 		settings.AddFlags(fs, flags)
-		if err := fs.Parse(c.flags); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fs.Parse(c.flags))
 		v, err := settings.Resolve(file, flags, fs.Changed)
 		switch {
 		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "20s") || !strings.Contains(err.Error(), "30s")):
@@ -171,9 +163,7 @@ func TestTimeoutsFollowFromEachOther(t *testing.T) {
 // Every secret of the table may come from a file.
 func TestSecretsComeFromFiles(t *testing.T) {
 	path := t.TempDir() + "/secret"
-	if err := os.WriteFile(path, []byte("hunter2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("hunter2\n"), 0o600))
 	for _, s := range settings.Table() {
 		if s.Env == "" {
 			continue
@@ -196,19 +186,11 @@ func TestSecretsComeFromFiles(t *testing.T) {
 
 // docs/settings.md and action.yml have what the table has: `go test ./internal/settings -update` writes them.
 func TestPageAndActionAreGenerated(t *testing.T) {
-	action, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	written, err := settings.Action(string(action))
-	if err != nil {
-		t.Fatal(err)
-	}
+	action := must.Get(os.ReadFile("../../action.yml"))(t)
+	written := must.Get(settings.Action(string(action)))(t)
 	for path, want := range map[string]string{"../../docs/settings.md": settings.Page(), "../../action.yml": written} {
 		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(want), 0o644))
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s is not what the table of settings says: go test ./internal/settings -update (%v)", path, err)

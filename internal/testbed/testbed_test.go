@@ -12,15 +12,13 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func start(t *testing.T, o Options) *Testbed {
 	t.Helper()
-	bed, err := Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed := must.Get(Start(o))(t)
 	t.Cleanup(bed.Close)
 	return bed
 }
@@ -28,18 +26,12 @@ func start(t *testing.T, o Options) *Testbed {
 // list requests the first page of tools as the agent and returns its body.
 func list(t *testing.T, bed *Testbed) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, bed.URL+"/mcp/tools/list", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, bed.URL+"/mcp/tools/list", nil))(t)
 	req.SetBasicAuth("agent", "agent-pass")
 	if bed.Authority != nil {
 		req.Header.Set("Authorization", "Bearer "+bed.Authority.Issue("agent", bed.URL+"/mcp"))
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -108,10 +100,7 @@ func TestAdvanceMovesTheClockOfBridgeAndMock(t *testing.T) {
 
 func TestStdioSpeaksMCP(t *testing.T) {
 	bed := start(t, Options{Stdout: func(w io.Writer) io.Writer { return prefixed{w} }})
-	conn, err := bed.Stdio(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(bed.Stdio(t.Context()))(t)
 	defer conn.Close()
 	go fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	line, err := bufio.NewReader(conn).ReadString('\n')

@@ -4,16 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // Every clause has one check, and every check a clause.
 func TestChecksAndClausesAgree(t *testing.T) {
-	clauses, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clauses := must.Get(contract.Load())(t)
 	checked, folders := map[string]int{}, map[string]string{}
 	for _, a := range All {
 		folder := "suites/areas/" + folderOf(a.Name)

@@ -24,6 +24,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -133,19 +134,11 @@ func Start(t testing.TB, bridge Bridge, o ...Options) *Stand {
 		s.options = o[0]
 	}
 	site := s.options.Site
-	var err error
 	if site == nil {
-		if site, err = fixtures.Builtin("default"); err != nil {
-			t.Fatal(err)
-		}
+		site = must.Get(fixtures.Builtin("default"))(t)
 	}
-	if s.Drupal, err = mockdrupal.New(site, s.options.Mock); err != nil {
-		t.Fatal(err)
-	}
-	server, err := s.Drupal.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Drupal = must.Get(mockdrupal.New(site, s.options.Mock))(t)
+	server := must.Get(s.Drupal.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { server.Close() })
 	s.SiteURL = server.URL
 	s.URL = bridge(t, server.URL)

@@ -3,16 +3,14 @@ package errorcodes
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check/checktest"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func TestMatchers(t *testing.T) {
 	const refused = `{"error":{"code":"tool_not_found","message":"There is no tool named x."}}`
-	all, err := contract.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(contract.Load())(t)
 	checktest.Run(t, map[string]checktest.Case{
 		"a word as code":               checktest.For(haveWordAsCode(), checktest.Response(t, 404, refused), true),
 		"capitals in the code":         checktest.For(haveWordAsCode(), checktest.Response(t, 404, `{"error":{"code":"ToolNotFound","message":"no"}}`), false),

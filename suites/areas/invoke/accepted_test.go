@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
@@ -11,14 +12,8 @@ import (
 func TestSiteMayAccept(t *testing.T) {
 	const schema = `{"type":"object","properties":{"o":{"type":"object","properties":{"n":{"type":"integer"}}},"r":{"type":"object","required":["n"]},
 		"l":{"type":"array","items":{"type":"integer"}},"e":{"enum":[1,"a"]},"i":{"type":"integer"}}}`
-	parsed, err := exact.Parse([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := jsonschema.Compile(parsed, jsonschema.Draft7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(exact.Parse([]byte(schema)))(t)
+	compiled := must.Get(jsonschema.Compile(parsed, jsonschema.Draft7))(t)
 	for name, c := range map[string]struct {
 		fault, arguments string
 		accepts          bool
@@ -38,9 +33,7 @@ func TestSiteMayAccept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var arguments any
-			if arguments, err = exact.Parse([]byte(c.arguments)); err != nil {
-				t.Fatal(err)
-			}
+			arguments = must.Get(exact.Parse([]byte(c.arguments)))(t)
 			breaks := func(v any) bool { return compiled.Fault(v) != "" }
 			run := &check.T{Environment: &check.Environment{}}
 			if got := siteMayAccept(run, c.fault, arguments, breaks); got != c.accepts {

@@ -5,23 +5,15 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A real site gets the methods by a control plane, as JSON, and reads them as a site file.
 func TestAControlPlaneTakesTheMethods(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site.Methods = append(append(site.Methods, delicate, plainLines), worded()...)
-	text, err := site.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := fixtures.Parse("site", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(site.JSON())(t)
+	read := must.Get(fixtures.Parse("site", text))(t)
 	if again, err := read.JSON(); err != nil || string(again) != string(text) {
 		t.Errorf("the site that was read is another: %v", err)
 	}
