@@ -2,11 +2,8 @@ package contract
 
 import (
 	"flag"
-	"go/parser"
-	"go/token"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -119,19 +116,6 @@ func TestGlossaryDefinesOurTerms(t *testing.T) {
 		"quirk", "journal", "baseline", "evidence", "profile"} {
 		if !defined[name] {
 			t.Errorf("the glossary has no %s", name)
-		}
-	}
-}
-
-// Everything may import the contract, because it imports nothing of the project.
-func TestImportsNothingOfTheProject(t *testing.T) {
-	files := must.Get(filepath.Glob("*.go"))(t)
-	for _, name := range files {
-		f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
-		for _, spec := range f.Imports {
-			if strings.Contains(spec.Path.Value, "/bridgecheck/") {
-				t.Errorf("%s imports %s", name, spec.Path.Value)
-			}
 		}
 	}
 }

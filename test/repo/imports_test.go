@@ -69,7 +69,7 @@ var upper = []string{"internal/engine", "internal/selftest/...", "internal/setti
 // lower are those that everything may import.
 func lower() []string {
 	return []string{"internal/authkind", "internal/authserver", "internal/chrome", "internal/curl", "internal/exact", "internal/freeport", "internal/inmemory", "internal/machine",
-		"internal/processor", "internal/processtree", "internal/program", "internal/redact", "internal/redistest", "internal/starter/...", "internal/suggest",
+		"internal/must", "internal/processor", "internal/processtree", "internal/program", "internal/redact", "internal/redistest", "internal/starter/...", "internal/suggest",
 		"internal/terminal", "internal/tools/...", "internal/wholefile", "internal/yamlfile"}
 }
 
