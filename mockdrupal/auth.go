@@ -80,6 +80,12 @@ func (x *request) checkPassword(name, password string) *fixtures.User {
 	return nil
 }
 
+// LogsIn reports whether the credentials are those of an account that may log in, for a login elsewhere that the site trusts.
+func (d *Drupal) LogsIn(name, password string) bool {
+	u, ok := d.Site().User(name)
+	return ok && !u.Blocked && samePassword(u, password)
+}
+
 // samePassword compares in constant time. The site file holds passwords as they are, so there is nothing to hash.
 func samePassword(u *fixtures.User, password string) bool {
 	return subtle.ConstantTimeCompare([]byte(u.Password), []byte(password)) == 1

@@ -209,7 +209,7 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 	s.stops = append(s.stops, func() { lasts.Close() })
 	mock := mockdrupal.Options{Run: lasts.Addr().String()}
 	if slices.Contains(o.Capabilities, check.OAuth) {
-		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Keys: s.keys}); err != nil {
+		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Keys: s.keys, Login: func(account, secret string) bool { return s.drupal.LogsIn(account, secret) }}); err != nil {
 			return "", err
 		}
 		s.stops = append(s.stops, s.authority.Close)

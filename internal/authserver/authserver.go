@@ -1,6 +1,7 @@
 // Package authserver is an OAuth 2 authorization server for tests of a resource server: metadata (RFC 8414), keys (RFC
-// 7517), a token endpoint, introspection (RFC 7662), and tokens of any content, signed with any key. It publishes new keys,
-// withdraws old ones and misbehaves on demand. It keeps no users, asks nobody for consent, and decides nothing about the resource server.
+// 7517), a token endpoint, introspection (RFC 7662), logins of people by a page (RFC 6749 with PKCE, registration by RFC
+// 7591 or by client id metadata, devices by RFC 8628), and tokens of any content, signed with any key. It publishes new
+// keys, withdraws old ones and misbehaves on demand. It keeps no users, and decides nothing about the resource server.
 //
 // Its invariant: what it serves is what the last call of Rotate, Retire or Misbehave says, from the next request on.
 //
@@ -13,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -59,8 +61,10 @@ const (
 // Options are the settings of a server. The zero value has the wall clock and no logins.
 type Options struct {
 	Now   func() time.Time                  // nil: the wall clock
-	Login func(account, secret string) bool // who gets a token from the token endpoint; nil: nobody
+	Login func(account, secret string) bool // who gets a token from the token endpoint, and who may log in; nil: nobody
 	Keys  *Keys                             // where its keys and those of its strangers come from; nil: from no other server
+
+	Lifetime time.Duration // of the tokens of people who log in; 0: the constant
 }
 
 // Server is an authorization server that listens. It is safe for use by many goroutines.
@@ -79,6 +83,7 @@ type Server struct {
 	changed   chan struct{} // closed when fails changes
 	rogueKeys string        // the jwks_uri of the metadata while they name another issuer
 	requests  map[string]int
+	logins
 }
 
 // Listen starts a server at an address such as 127.0.0.1:0. Close ends it.
@@ -93,7 +98,7 @@ func Listen(addr string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the authorization server: %w", err)
 	}
-	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), changed: make(chan struct{}), requests: map[string]int{}}
+	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), changed: make(chan struct{}), requests: map[string]int{}, logins: newLogins()}
 	s.made = []*Key{o.Keys.take()}
 	s.keys = slices.Clone(s.made)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second}
@@ -203,33 +208,46 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET " + MetadataPath, "GET " + OpenIDPath:
-		document := s.metadata()
-		if fails == OtherIssuer {
+		document := without(s.metadata(fails))
+		switch fails {
+		case OtherIssuer:
 			document["issuer"], document["jwks_uri"] = "https://other.example", rogueKeys
+		case NoMetadata:
+			http.NotFound(w, r)
+			return
+		case MetadataTwice:
+			twice(w, document)
+			return
 		}
 		write(w, http.StatusOK, document)
 	case "GET " + KeysPath:
 		write(w, http.StatusOK, map[string]any{"keys": s.published()})
 	case "POST " + TokenPath:
-		s.issueToken(w, r)
+		s.issueToken(w, r, fails)
 	case "POST " + introspectPath:
 		s.introspect(w, r)
-	case "GET " + authorizePath:
-		write(w, http.StatusBadRequest, map[string]any{"error": "unsupported_response_type"})
+	case "GET " + authorizePath, "POST " + authorizePath:
+		s.authorize(w, r, fails)
+	case "POST " + registerPath:
+		s.register(w, r, fails)
+	case "POST " + deviceEndpointPath:
+		s.startDevice(w, r)
+	case "GET " + devicePath, "POST " + devicePath:
+		s.decideDevice(w, r)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// metadata is the document of RFC 8414. Clients of MCP refuse one without authorization_endpoint, though no grant here uses
-// it.
-func (s *Server) metadata() map[string]any {
-	return map[string]any{
-		"issuer": s.URL, "token_endpoint": s.URL + TokenPath, "jwks_uri": s.URL + KeysPath,
-		"authorization_endpoint": s.URL + authorizePath, "introspection_endpoint": s.URL + introspectPath,
-		"grant_types_supported": []string{"client_credentials", grantExchange}, "response_types_supported": []string{},
-		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post"},
+// metadata is the document of RFC 8414.
+func (s *Server) metadata(fails Misbehaviour) map[string]any {
+	m := map[string]any{
+		"issuer": s.URL, "token_endpoint": s.URL + TokenPath, "jwks_uri": s.URL + KeysPath, "introspection_endpoint": s.URL + introspectPath,
+		"grant_types_supported":                 []string{"client_credentials", grantExchange, grantCode, grantRefresh, grantDevice},
+		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post", "none"},
 	}
+	maps.Copy(m, s.loginMetadata(fails))
+	return m
 }
 
 func (s *Server) published() []map[string]any {
@@ -244,11 +262,14 @@ func (s *Server) published() []map[string]any {
 
 // issueToken is the token endpoint: the grant client_credentials, where the client is an account of the site, and token
 // exchange (RFC 8693) for Client. The parameter resource (RFC 8707) is the audience, in an exchange also audience.
-func (s *Server) issueToken(w http.ResponseWriter, r *http.Request) {
+func (s *Server) issueToken(w http.ResponseWriter, r *http.Request, fails Misbehaviour) {
 	refuse := func(status int, code string) { write(w, status, map[string]any{"error": code}) }
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if err := r.ParseForm(); err != nil {
 		refuse(http.StatusBadRequest, "invalid_request")
+		return
+	}
+	if s.issueGranted(w, r, fails) {
 		return
 	}
 	account, secret := client(r)

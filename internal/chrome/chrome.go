@@ -58,8 +58,19 @@ func Start(t *testing.T) context.Context {
 // Open shows a file at a width and waits till it is loaded.
 func Open(t *testing.T, parent context.Context, address string, width, height int64) *Tab {
 	t.Helper()
+	return open(t, parent, address, strings.SplitN(address, "#", 2)[0], width, height)
+}
+
+// OpenAnywhere is Open for a page that leads to other servers of this machine, as a login does.
+func OpenAnywhere(t *testing.T, parent context.Context, address string, width, height int64) *Tab {
+	t.Helper()
+	return open(t, parent, address, "http://127.0.0.1:", width, height)
+}
+
+func open(t *testing.T, parent context.Context, address, home string, width, height int64) *Tab {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
-	b := &Tab{t: t, ctx: ctx, home: strings.SplitN(address, "#", 2)[0]}
+	b := &Tab{t: t, ctx: ctx, home: home}
 	t.Cleanup(func() {
 		cancel()
 		b.mu.Lock()

@@ -58,6 +58,9 @@ type Command struct {
 // ControlTokenEnv is where the token of a control plane comes from: others can read a command line.
 const ControlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
 
+// ClientSecretEnv is where the secret of an OAuth client comes from.
+const ClientSecretEnv = "BRIDGECHECK_CLIENT_SECRET"
+
 // Table is all settings of a run, in the order of its help.
 func Table() []Setting {
 	positive := func(example string) Bound { return Bound{AboveZero: true, Example: example} }
@@ -192,6 +195,7 @@ func Table() []Setting {
 		{Key: "invocations[].expect.result", Help: "result of the call, any JSON; if unset, any result"},
 
 		{Env: ControlTokenEnv, Help: "token of the control plane of --control, and of that of the mock"},
+		{Env: ClientSecretEnv, Help: "secret of the client of --client-id, for auth doctor"},
 		{Env: "DRUPAL_PASSWORD", Help: "password of the account DRUPAL_USER, for bridge --check and --stdio, fixtures import and mock record"},
 	}
 }

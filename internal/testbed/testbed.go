@@ -131,7 +131,7 @@ func (t *Testbed) start(o Options) (err error) {
 	}()
 	mock := mockdrupal.Options{Now: t.Now}
 	if slices.Contains(t.Profile.Capabilities, check.OAuth) {
-		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now, Keys: o.Keys}); err != nil {
+		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now, Keys: o.Keys, Login: func(account, secret string) bool { return t.Drupal.LogsIn(account, secret) }}); err != nil {
 			return err
 		}
 		mock.Trusted = t.Authority.Account

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -251,6 +252,23 @@ func Failing(status int) bool {
 
 // longestPause bounds what a Retry-After is read as, in seconds, so that no number of a bridge's overflows.
 const longestPause = 1 << 30
+
+// Bearer is the Bearer challenge of the response; nil without one, or without a header that can be read.
+func (a *Response) Bearer() map[string]string {
+	challenges, err := oauthex.ParseWWWAuthenticate(a.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	for _, c := range challenges {
+		if strings.EqualFold(c.Scheme, "bearer") {
+			if c.Params == nil {
+				return map[string]string{}
+			}
+			return c.Params
+		}
+	}
+	return nil
+}
 
 // Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {

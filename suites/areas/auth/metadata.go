@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -41,32 +39,12 @@ func get(ctx context.Context, t *check.T, address string) *check.Response {
 // beMetadata matches the metadata document of the endpoint.
 func beMetadata(t *check.T) types.GomegaMatcher {
 	return match.Conform("200 with the metadata of "+t.Resource(), func(a *check.Response) string {
-		document := a.Object()
-		kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
-		servers, _ := document["authorization_servers"].([]any)
-		methods, listed := document["bearer_methods_supported"].([]any)
-		switch {
-		case a.Status != http.StatusOK || document == nil:
-			return a.Outcome()
-		case !strings.EqualFold(strings.TrimSpace(kind), "application/json"):
-			return fmt.Sprintf("the Content-Type %q", kind)
-		case document["resource"] != t.Resource():
-			return "`resource` " + exact.Short(document["resource"])
-		case len(servers) == 0 || slices.ContainsFunc(servers, func(s any) bool { return !isAddress(s) }):
-			return "`authorization_servers` " + exact.Short(document["authorization_servers"])
-		case t.Authority != nil && !slices.Contains(servers, any(t.Authority.URL)):
-			return "`authorization_servers` " + exact.Short(servers) + " without " + t.Authority.URL
-		case listed && !slices.Contains(methods, any("header")):
-			return "`bearer_methods_supported` " + exact.Short(methods)
+		issuer := ""
+		if t.Authority != nil {
+			issuer = t.Authority.URL
 		}
-		return ""
+		return match.ResourceMetadata(a, t.Resource(), issuer)
 	})
-}
-
-func isAddress(v any) bool {
-	text, _ := v.(string)
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
 }
 
 func metadata(ctx context.Context, t *check.T) {
@@ -91,23 +69,6 @@ func metadataRoot(ctx context.Context, t *check.T) {
 		}
 		return ""
 	}))
-}
-
-// bearer is the Bearer challenge of a response; nil without one, or without a header that can be read.
-func bearer(a *check.Response) map[string]string {
-	challenges, err := oauthex.ParseWWWAuthenticate(a.Header.Values("WWW-Authenticate"))
-	if err != nil {
-		return nil
-	}
-	for _, c := range challenges {
-		if strings.EqualFold(c.Scheme, "bearer") {
-			if c.Params == nil {
-				return map[string]string{}
-			}
-			return c.Params
-		}
-	}
-	return nil
 }
 
 // shown is the challenge of a response as findings show it.
@@ -136,7 +97,7 @@ func challenged(ctx context.Context, t *check.T) {
 	for name, r := range check.InOrder(refusedTokens(ctx, d)) {
 		d.Row(check.Anonymous, "", name, func() {
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "401 with a Bearer challenge", func(a *check.Response) string {
-				if a.Status != http.StatusUnauthorized || bearer(a) == nil {
+				if a.Status != http.StatusUnauthorized || a.Bearer() == nil {
 					return shown(a)
 				}
 				return ""
@@ -147,7 +108,7 @@ func challenged(ctx context.Context, t *check.T) {
 		d.Row(check.Anonymous, "", method+" without a token", func() {
 			r := d.as(check.Credentials{}).Client.Send(ctx, d.manage(method))
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "a Bearer challenge, as to POST", func(a *check.Response) string {
-				if a.Status == http.StatusUnauthorized && bearer(a) == nil { // auth/every-request tests the status
+				if a.Status == http.StatusUnauthorized && a.Bearer() == nil { // auth/every-request tests the status
 					return shown(a)
 				}
 				return ""
@@ -162,12 +123,12 @@ func challengeMetadata(ctx context.Context, t *check.T) {
 	earlier := t.As(check.Agent).MCP(ctx, check.MCP2025June).Opened.RPCResult()["protocolVersion"] == string(check.MCP2025June)
 	for name, r := range check.InOrder(refusedTokens(ctx, d)) {
 		d.Row(check.Anonymous, "", name, func() {
-			address, named := bearer(r)["resource_metadata"]
-			if r.Status != http.StatusUnauthorized || bearer(r) == nil || !named && !earlier {
+			address, named := r.Bearer()["resource_metadata"]
+			if r.Status != http.StatusUnauthorized || r.Bearer() == nil || !named && !earlier {
 				return // auth/challenge tests the first two; the later revisions leave the parameter to the server
 			}
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "`resource_metadata` with the address of the metadata", func(a *check.Response) string {
-				if !isAddress(address) {
+				if !match.IsAddress(address) {
 					return shown(a)
 				}
 				return ""
@@ -192,7 +153,7 @@ func sameHost(one, other string) bool {
 func challengeNoError(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	d.Expect(opens(ctx, d, check.Credentials{})).To(match.Conform("a challenge without an error code, as no token was sent", func(a *check.Response) string {
-		if _, named := bearer(a)["error"]; named {
+		if _, named := a.Bearer()["error"]; named {
 			return shown(a)
 		}
 		return ""
@@ -209,7 +170,7 @@ func invalidToken(ctx context.Context, t *check.T) {
 	for name, token := range check.InOrder(tokens) {
 		d.Row(check.Agent, "", name, func() {
 			d.Expect(opens(ctx, d, check.Credentials{Token: token})).To(match.ConformHeader("WWW-Authenticate", `a challenge with error="invalid_token"`, func(a *check.Response) string {
-				if a.Status == http.StatusUnauthorized && bearer(a)["error"] != "invalid_token" {
+				if a.Status == http.StatusUnauthorized && a.Bearer()["error"] != "invalid_token" {
 					return shown(a)
 				}
 				return ""

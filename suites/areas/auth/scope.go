@@ -69,9 +69,9 @@ func insufficientScope(ctx context.Context, t *check.T) {
 				return // auth/scope-enforced tests that
 			}
 			d.Expect(r).To(match.Conform(`a Bearer challenge with error="insufficient_scope", the scope that is missing and resource_metadata`, func(a *check.Response) string {
-				params := bearer(a)
+				params := a.Bearer()
 				named := strings.Fields(params["scope"])
-				if params["error"] != "insufficient_scope" || !slices.Contains(named, scopeNames[1]) || !isAddress(params["resource_metadata"]) {
+				if params["error"] != "insufficient_scope" || !slices.Contains(named, scopeNames[1]) || !match.IsAddress(params["resource_metadata"]) {
 					return shown(a)
 				}
 				return ""
@@ -83,7 +83,7 @@ func insufficientScope(ctx context.Context, t *check.T) {
 func challengeScope(ctx context.Context, t *check.T) {
 	d := withScopes(ctx, t)
 	d.Expect(opens(ctx, d, check.Credentials{})).To(match.Conform("a challenge that names scopes, as a tool requires some", func(a *check.Response) string {
-		if a.Status == http.StatusUnauthorized && bearer(a) != nil && strings.TrimSpace(bearer(a)["scope"]) == "" {
+		if a.Status == http.StatusUnauthorized && a.Bearer() != nil && strings.TrimSpace(a.Bearer()["scope"]) == "" {
 			return fmt.Sprintf("%s, without scope", shown(a))
 		}
 		return ""

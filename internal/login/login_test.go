@@ -1,0 +1,292 @@
+package login
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// person logs in as agent at an address, without a browser.
+func person(t *testing.T) func(string) {
+	return func(address string) {
+		form := url.Values{"account": {"agent"}, "password": {"agent-pass"}, "decision": {"allow"}}
+		if page, code, device := strings.Cut(address, " and type in the code "); device {
+			address = page
+			form.Set("user_code", code)
+		}
+		go func() {
+			resp, err := http.PostForm(address, form)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("the login ends with %d", resp.StatusCode)
+			}
+		}()
+	}
+}
+
+// bed starts a bridge behind OAuth, with changes of its responses.
+func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder)) (*testbed.Testbed, Options) {
+	t.Helper()
+	b, err := testbed.Start(testbed.Options{Profile: testbed.OAuth, Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
+		if change == nil {
+			return bridge
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			bridge.ServeHTTP(rec, r)
+			rec.Header().Del("Content-Length")
+			change(r, rec)
+			for name, values := range rec.Header() {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(rec.Code)
+			w.Write(rec.Body.Bytes()) //nolint:errcheck // the client has gone
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b, Options{Resource: b.URL + "/mcp", Show: person(t)}
+}
+
+// broken are the faults that Diagnose finds in steps.
+func broken(steps []Step) []string {
+	var all []string
+	for _, s := range steps {
+		if s.State == Fails || s.State == Warns {
+			all = append(all, s.Fault)
+		}
+	}
+	return all
+}
+
+func TestACorrectServerPassesEveryLayer(t *testing.T) {
+	_, o := bed(t, nil)
+	document := ""                                                                                                             // of a client whose id is its address
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, document) })) //nolint:errcheck // a test
+	defer host.Close()
+	document = `{"client_id": "` + host.URL + `/client", "redirect_uris": ["http://127.0.0.1/callback"]}`
+	for name, change := range map[string]func(*Options){
+		"registers": func(*Options) {},
+		"a device":  func(o *Options) { o.Device = true },
+		"client id": func(o *Options) { o.ClientID = host.URL + "/client" },
+		"scopes":    func(o *Options) { o.Scope = "content:read content:write" },
+		"a person waits": func(o *Options) {
+			show := o.Show
+			o.Show = func(a string) { time.Sleep(50 * time.Millisecond); show(a) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := o
+			o.Show = person(t)
+			change(&o)
+			steps := New(o).Diagnose(t.Context(), true)
+			for i, s := range steps {
+				if s.State != OK {
+					t.Errorf("%+v", s)
+				}
+				if !slices.Contains(Layers, s.Layer) || i >= len(Layers) {
+					t.Errorf("the layer %q is not of the list, or seen twice", s.Layer)
+				}
+			}
+			if len(steps) != len(Layers) {
+				t.Errorf("%d steps, expected %d", len(steps), len(Layers))
+			}
+		})
+	}
+	if steps := New(o).Diagnose(t.Context(), false); broken(steps) != nil || steps[len(steps)-1].Saw != "it needs a person: --login" {
+		t.Errorf("without a person: %+v", steps)
+	}
+}
+
+// Each misconfiguration is named, alone.
+func TestEveryMisconfigurationIsNamed(t *testing.T) {
+	mcp := func(change func(r *http.Request, w *httptest.ResponseRecorder)) func(*http.Request, *httptest.ResponseRecorder) {
+		return func(r *http.Request, w *httptest.ResponseRecorder) {
+			if r.URL.Path == "/mcp" && w.Code == http.StatusUnauthorized {
+				change(r, w)
+			}
+		}
+	}
+	metadata := func(change func(w *httptest.ResponseRecorder, document map[string]any)) func(*http.Request, *httptest.ResponseRecorder) {
+		return func(r *http.Request, w *httptest.ResponseRecorder) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") && w.Code == http.StatusOK {
+				var document map[string]any
+				if json.Unmarshal(w.Body.Bytes(), &document) == nil {
+					change(w, document)
+					w.Body.Reset()
+					json.NewEncoder(w.Body).Encode(document) //nolint:errcheck // a map of texts
+				}
+			}
+		}
+	}
+	for want, row := range map[string]struct {
+		bridge func(*http.Request, *httptest.ResponseRecorder)
+		server authserver.Misbehaviour
+		change func(*Options)
+	}{
+		"no-401": {bridge: mcp(func(_ *http.Request, w *httptest.ResponseRecorder) { w.Code = http.StatusForbidden })},
+		"no-challenge": {bridge: mcp(func(_ *http.Request, w *httptest.ResponseRecorder) {
+			w.Header().Set("WWW-Authenticate", "Basic realm=x")
+		})},
+		"no-metadata-address": {bridge: mcp(func(_ *http.Request, w *httptest.ResponseRecorder) { w.Header().Set("WWW-Authenticate", "Bearer") })},
+		"no-resource-metadata": {bridge: func(r *http.Request, w *httptest.ResponseRecorder) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+				w.Code = http.StatusNotFound
+			}
+		}},
+		"resource-metadata-unclear": {bridge: func(r *http.Request, w *httptest.ResponseRecorder) {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+				w.Body = bytes.NewBufferString(strings.Replace(w.Body.String(), "{", `{"authorization_servers":["https://attacker.example"],`, 1))
+			}
+		}},
+		"other-resource":          {bridge: metadata(func(_ *httptest.ResponseRecorder, d map[string]any) { d["resource"] = "https://bridge.example/mcp" })},
+		"no-authorization-server": {bridge: metadata(func(_ *httptest.ResponseRecorder, d map[string]any) { d["authorization_servers"] = []string{} })},
+		"no-server-metadata":      {server: authserver.NoMetadata},
+		"server-metadata-unclear": {server: authserver.MetadataTwice},
+		"other-issuer":            {server: authserver.OtherIssuer},
+		"no-pkce":                 {server: authserver.NoPKCE},
+		"no-registration":         {server: authserver.NoRegistration},
+		"registration-refused":    {server: authserver.RefusesClients},
+		"client-id-not-taken":     {server: authserver.NoRegistration, change: func(o *Options) { o.ClientID = "https://client.example/id" }},
+		"login-refused":           {server: authserver.RefusesLogins},
+		"other-state":             {server: authserver.OtherState},
+		"other-responder":         {server: authserver.OtherResponder},
+		"token-refused":           {server: authserver.NoTokens},
+		"other-token-type":        {server: authserver.OtherTokenType},
+		"other-audience":          {server: authserver.OtherAudience},
+		"token-not-accepted":      {server: authserver.ForeignKey},
+		"fewer-scopes":            {server: authserver.FewerScopes, change: func(o *Options) { o.Scope = "content:read" }},
+		"insufficient-scope": {bridge: func(r *http.Request, w *httptest.ResponseRecorder) {
+			if r.URL.Path == "/mcp" && r.Header.Get("Authorization") != "" {
+				w.Code = http.StatusForbidden
+				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="content:read"`)
+			}
+		}},
+		"no-refresh-token":       {server: authserver.NoRefresh},
+		"refresh-refused":        {server: authserver.RefusesRefresh},
+		"refreshed-not-accepted": {server: authserver.RefreshesElsewhere},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			b, o := bed(t, row.bridge)
+			b.Authority.Misbehave(row.server)
+			if row.change != nil {
+				row.change(&o)
+			}
+			steps := New(o).Diagnose(t.Context(), true)
+			if got := broken(steps); !slices.Equal(got, []string{want}) {
+				t.Fatalf("the faults are %q: %+v", got, steps)
+			}
+			for _, s := range steps {
+				if s.Fault == want && (s.Clause == "" || s.Remedy == "" || s.Saw == "" || s.Layer != faults[want].layer) {
+					t.Errorf("the step is not complete: %+v", s)
+				}
+			}
+		})
+	}
+}
+
+// Every fault of the table is complete, and its clause is one of the contract or a section of a standard.
+func TestFaultsAreComplete(t *testing.T) {
+	for name, f := range faults {
+		if s := f.step(name, Fails, "x"); s.Remedy == "" || !slices.Contains(Layers, s.Layer) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestNoStepShowsASecret(t *testing.T) {
+	_, o := bed(t, func(r *http.Request, w *httptest.ResponseRecorder) { // a bridge that repeats the token
+		if sent := r.Header.Get("Authorization"); sent != "" {
+			w.Code = http.StatusUnauthorized
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+sent+`"`)
+		}
+	})
+	steps := New(o).Diagnose(t.Context(), true)
+	if broken(steps)[0] != "token-not-accepted" {
+		t.Fatalf("%+v", steps)
+	}
+	if shown, err := json.Marshal(steps); err != nil || strings.Contains(string(shown), "eyJ") || !strings.Contains(string(shown), "[redacted]") {
+		t.Errorf("%s %v", shown, err)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for given, want := range map[string]string{
+		"https://drupal.example": "https://drupal.example/mcp", "https://drupal.example/": "https://drupal.example/mcp",
+		"https://drupal.example/tools/mcp": "https://drupal.example/tools/mcp", "http://127.0.0.1:8081/mcp": "http://127.0.0.1:8081/mcp", "http://localhost": "http://localhost/mcp",
+	} {
+		if got, err := Address(given); err != nil || got != want {
+			t.Errorf("%s: %s %v", given, got, err)
+		}
+	}
+	for _, given := range []string{"drupal.example", "ftp://drupal.example", "http://drupal.example/mcp", "https://a:b@drupal.example/mcp", "https://drupal.example/mcp?x=1", "http://127.0.0.1.example/mcp"} {
+		if got, err := Address(given); err == nil {
+			t.Errorf("%s is taken as %s", given, got)
+		}
+	}
+}
+
+// A person logs in by the page of the authorization server, in a browser.
+func TestLoginInABrowser(t *testing.T) {
+	parent := chrome.Start(t)
+	for _, device := range []bool{false, true} {
+		_, o := bed(t, nil)
+		shown := make(chan string, 1)
+		o.Device, o.Show = device, func(address string) { shown <- address }
+		done := make(chan error, 1)
+		go func() {
+			got, err := New(o).LogIn(t.Context())
+			if err == nil && (got.Access == "" || got.Refresh == "") {
+				t.Error("the token lacks a part")
+			}
+			done <- err
+		}()
+		address, code, _ := strings.Cut(<-shown, " and type in the code ")
+		b := chrome.OpenAnywhere(t, parent, address, 390, 700)
+		if device {
+			b.Run(chromedp.SendKeys(`[name=user_code]`, code))
+		}
+		b.Run(chromedp.SendKeys(`[name=account]`, "agent"), chromedp.SendKeys(`[name=password]`, "wrong"), chromedp.Click(`[value=allow]`), chromedp.WaitReady(`p`))
+		b.Until(`document.body.innerText.includes("password is wrong")`)
+		if device {
+			b.Run(chromedp.SetValue(`[name=user_code]`, code))
+		}
+		b.Run(chromedp.SendKeys(`[name=account]`, "agent"), chromedp.SendKeys(`[name=password]`, "agent-pass"), chromedp.Click(`[value=allow]`))
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		b.Until(`/login is over|You can close/.test(document.body.innerText)`)
+	}
+}
+
+func FuzzAudienceOf(f *testing.F) {
+	for _, payload := range []string{`{"aud":"https://a.example/mcp"}`, `{"aud":["a","b"]}`, `{"aud":"a","aud":"b"}`, `{`, `[]`} {
+		f.Add("e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".x")
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		if aud, known := audienceOf(token); !known && len(aud) > 0 && strings.Count(token, ".") != 2 {
+			t.Errorf("%q has the audience %q", token, aud)
+		}
+	})
+}
