@@ -1,14 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/login"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 func newAuth() *cobra.Command {
@@ -45,9 +53,7 @@ Exit codes: 0 every layer is right · 1 a layer fails · 2 wrong usage · 3 no r
 			if o.ClientSecret, err = settings.SecretFromEnv(settings.ClientSecretEnv); err != nil {
 				return err
 			}
-			o.Show = func(address string) {
-				cmd.PrintErrf("bridgecheck: log in at %s\n", terminal.Escape(address))
-			}
+			o.Show = showLogin(cmd, "")
 			return showSteps(cmd, login.New(o).Diagnose(cmd.Context(), person || o.Device), asJSON)
 		},
 	}
@@ -84,6 +90,71 @@ func showSteps(cmd *cobra.Command, steps []login.Step, asJSON bool) error {
 	}
 	if code != exitOK {
 		return exitCode(code)
+	}
+	return nil
+}
+
+// showLogin tells a person where to log in, and opens the browser that the environment names.
+func showLogin(cmd *cobra.Command, caller string) func(address string) {
+	return func(address string) {
+		cmd.PrintErrf("bridgecheck: log in%s at %s\n", caller, terminal.Escape(address))
+		browser := os.Getenv("BROWSER")
+		if browser == "" || strings.Contains(address, " ") {
+			return
+		}
+		opened := exec.Command(browser, address) // it stays when the run ends
+		if err := opened.Start(); err != nil {
+			cmd.PrintErrf("bridgecheck: %s does not start: %s\n", terminal.Escape(browser), terminal.Escape(reason(err)))
+			return
+		}
+		go opened.Wait() //nolint:errcheck // what the browser ends with is its own affair
+	}
+}
+
+// logIn gets the tokens of the callers of --login, and has them renewed while the run lasts.
+func (p *plan) logIn(cmd *cobra.Command, v *settings.Values) error {
+	if len(v.LogIn) == 0 {
+		return nil
+	}
+	base, err := engine.BaseURL(p.target.URL)
+	if err != nil {
+		return err
+	}
+	o := login.Options{ClientID: v.ClientID, Device: v.Device}
+	if o.Resource, err = login.Address(base.String() + check.MCPPath); err != nil {
+		return usageError(err)
+	}
+	if o.ClientSecret, err = settings.SecretFromEnv(settings.ClientSecretEnv); err != nil {
+		return err
+	}
+	store, err := login.StorePath()
+	if err != nil {
+		return err
+	}
+	given := p.legs[0].options
+	o.Transport = &http.Transport{TLSClientConfig: given.Connection.TLS, Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: client.MaxHead}
+	if given.Connection.Proxy != nil {
+		o.Transport.Proxy = given.Connection.Proxy
+	}
+	credentials, tokens := map[check.Identity]check.Credentials{}, map[check.Identity]func() string{}
+	maps.Copy(credentials, given.Callers.Credentials)
+	for _, caller := range v.LogIn {
+		o.Show = showLogin(cmd, " as "+terminal.Escape(caller))
+		session, err := login.Open(cmd.Context(), o, caller, store, func(err error) {
+			cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(err.Error()))
+		})
+		if failed := (*login.Error)(nil); errors.As(err, &failed) && failed.Fault == login.NoResponse {
+			return &engine.UnreachableError{URL: base.String(), Reason: errors.New(failed.Saw)}
+		}
+		if err != nil {
+			return usageError(fmt.Errorf("the login of %s: %w; bridgecheck auth doctor %s says more", caller, err, o.Resource))
+		}
+		who := settings.IdentityNamed(caller)
+		tokens[who] = func() string { return session.Token(cmd.Context()) }
+		credentials[who] = check.Credentials{Token: tokens[who]()}
+	}
+	for i := range p.legs {
+		p.legs[i].options.Callers.Credentials, p.legs[i].options.Callers.Tokens = credentials, tokens
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("COLUMNS", "1000"); err != nil { // lines are compared as a whole
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "crashes": crashes, "echoes": echoes})
+	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "crashes": crashes, "echoes": echoes, "person": person})
 }
 
 // TestScripts runs the command lines of testdata/script. Beside testscript's own commands they have:
@@ -108,6 +110,14 @@ func setup(env *testscript.Env) error {
 			env.Setenv(name+"_ADDR", strings.TrimPrefix(server.URL, "http://"))
 		}
 	}
+	if strings.HasSuffix(env.WorkDir, "script-login") {
+		bed, err := testbed.Start(testbed.Options{Profile: testbed.OAuth})
+		if err != nil {
+			return err
+		}
+		env.Defer(bed.Close)
+		env.Setenv("OAUTH", bed.URL)
+	}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -126,6 +136,14 @@ func setup(env *testscript.Env) error {
 	env.Defer(release)
 	env.Setenv("FREE", free)
 	return nil
+}
+
+// person is a browser whose user logs in as agent.
+func person() {
+	resp, err := http.PostForm(os.Args[1], url.Values{"account": {"agent"}, "password": {"agent-pass"}, "decision": {"allow"}})
+	if err != nil || resp.StatusCode != http.StatusOK {
+		os.Exit(1)
+	}
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -110,6 +110,12 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := p.checkReplicas(); err != nil {
 		return nil, err
 	}
+	switch {
+	case len(v.LogIn) == 0 && (v.Device || v.ClientID != ""):
+		return nil, usagef("--device and --client-id say how --login logs in: give --login too")
+	case len(v.LogIn) > 0 && (p.target.URL == "" || p.exec != "" || p.mockListen != "" || p.stdioAlone):
+		return nil, usagef("--login logs in at a bridge that is running, with an authorization server of its own: give --url, and neither --exec nor --mock-listen")
+	}
 	if p.exec != "" || p.stdioAlone {
 		p.env, p.group = v.Env, processtree.NewGroup()
 		if err := checkEnvironment(p.env); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -58,6 +59,8 @@ func (f *runFlags) command() *cobra.Command {
       a bridge in front of your own Drupal, whose methods are read
   bridgecheck run --url URL --drupal SITE --drupal-proxy ADDR
       the same, with a recording proxy at ADDR between
+  bridgecheck run --url URL --login
+      a bridge behind OAuth, with the token that you get by a login in your browser
   bridgecheck run --config FILE
       any of these, as a YAML file says, with credentials for each identity
 
@@ -94,6 +97,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	settings.AddFlags(cmd.Flags(), &f.Values)
 	cmd.Flags().Lookup("rerun-failed").NoOptDefVal = inReportDir
 	cmd.Flags().Lookup("watch").NoOptDefVal = commandsFiles
+	cmd.Flags().Lookup("login").NoOptDefVal = string(check.Agent)
 	return cmd
 }
 
@@ -123,6 +127,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}()
 	if f.List {
 		return listChecks(cmd.OutOrStdout(), p.checks(), f.JSON)
+	}
+	if err := p.logIn(cmd, &f.Values); err != nil {
+		return err
 	}
 	if err := prepare(p.reportDir, cmd.ErrOrStderr()); err != nil {
 		return err

@@ -47,6 +47,7 @@ const (
 	grantRefresh         = "refresh_token"
 	grantDevice          = "urn:ietf:params:oauth:grant-type:device_code"
 	grantLife            = 10 * time.Minute
+	refreshLife          = 24 * time.Hour
 	maxClients           = 1000
 	offAudience          = "https://other.example/mcp"
 	deviceSecondsBetween = 1
@@ -71,9 +72,9 @@ func newLogins() logins {
 }
 
 // keep stores a grant under a new code.
-func (s *Server) keep(into map[string]*grant, g grant) string {
+func (s *Server) keep(into map[string]*grant, g grant, life time.Duration) string {
 	code := rand.Text()
-	g.until = s.options.Now().Add(grantLife)
+	g.until = s.options.Now().Add(life)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(into, func(_ string, old *grant) bool { return s.options.Now().After(old.until) })
@@ -242,7 +243,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, fails Misbeha
 	case r.PostForm.Get("decision") == "deny":
 		send("error", "access_denied")
 	case r.Method == http.MethodPost && s.logsIn(r, &g):
-		send("code", s.keep(s.codes, g))
+		send("code", s.keep(s.codes, g, grantLife))
 	default:
 		p := pageContent{Title: "Log in", Text: g.client + " wants to use " + g.resource + " as you.", Form: true, Hidden: map[string]string{}}
 		if r.Method == http.MethodPost {
@@ -269,7 +270,7 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user := rand.Text()[:4] + "-" + rand.Text()[:4]
-	code := s.keep(s.devices, grant{client: r.PostForm.Get("client_id"), resource: r.PostForm.Get("resource"), scope: r.PostForm.Get("scope"), user: user})
+	code := s.keep(s.devices, grant{client: r.PostForm.Get("client_id"), resource: r.PostForm.Get("resource"), scope: r.PostForm.Get("scope"), user: user}, grantLife)
 	write(w, http.StatusOK, map[string]any{"device_code": code, "user_code": user, "verification_uri": s.URL + devicePath,
 		"verification_uri_complete": s.URL + devicePath + "?user_code=" + user, "expires_in": int(grantLife / time.Second), "interval": deviceSecondsBetween})
 }
@@ -360,7 +361,7 @@ func (s *Server) issueGranted(w http.ResponseWriter, r *http.Request, fails Misb
 		response["token_type"] = "mac"
 	}
 	if fails != NoRefresh {
-		response["refresh_token"] = s.keep(s.refresh, g)
+		response["refresh_token"] = s.keep(s.refresh, g, refreshLife)
 	}
 	write(w, http.StatusOK, without(response))
 	return true

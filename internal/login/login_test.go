@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -277,6 +278,71 @@ func TestLoginInABrowser(t *testing.T) {
 			t.Error(err)
 		}
 		b.Until(`/login is over|You can close/.test(document.body.innerText)`)
+	}
+}
+
+func TestATokenIsKeptAndRenewed(t *testing.T) {
+	b, o := bed(t, nil)
+	store := t.TempDir() + "/config/logins.json"
+	warn := func(err error) { t.Error(err) }
+	first, err := Open(t.Context(), o, "agent", store, warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(store); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the tokens: %v %v", info, err)
+	}
+	o.Show = func(string) { t.Error("a person is asked again") }
+	again, err := Open(t.Context(), o, "agent", store, warn)
+	if err != nil || again.Token(t.Context()) != first.Token(t.Context()) {
+		t.Fatalf("the token that was kept is not used: %v", err)
+	}
+	b.Advance(3 * time.Hour)
+	renewed, err := Open(t.Context(), o, "agent", store, warn)
+	if err != nil || renewed.Token(t.Context()) == first.Token(t.Context()) {
+		t.Fatalf("the expired token is not renewed: %v", err)
+	}
+	before := renewed.Token(t.Context())
+	renewed.renewAt = time.Now().Add(-time.Second) // during a run
+	if after := renewed.Token(t.Context()); after == before || after != renewed.Token(t.Context()) {
+		t.Error("the token is not renewed in use, or each time")
+	}
+
+	// Where it is not renewed, the run goes on with the old one and says so once; a person is asked again.
+	b.Authority.Misbehave(authserver.RefusesRefresh)
+	var warned []string
+	renewed.warn = func(err error) { warned = append(warned, err.Error()) }
+	renewed.renewAt = time.Now().Add(-time.Second)
+	if before = renewed.Token(t.Context()); before != renewed.Token(t.Context()) || len(warned) != 1 || !strings.Contains(warned[0], "the token of agent is not renewed") {
+		t.Errorf("warned %q", warned)
+	}
+	b.Advance(3 * time.Hour)
+	asked := false
+	o.Show = func(address string) { asked = true; person(t)(address) }
+	if _, err := Open(t.Context(), o, "agent", store, warn); err != nil || !asked {
+		t.Errorf("asked %t: %v", asked, err)
+	}
+
+	// Another resource, another caller and another issuer get none of it.
+	data, err := os.ReadFile(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, o2 := bed(t, nil)
+	moved := strings.ReplaceAll(string(data), o.Resource, o2.Resource)
+	if err := os.WriteFile(store, []byte(moved), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked = false
+	o2.Show = func(address string) { asked = true; person(t)(address) }
+	if _, err := Open(t.Context(), o2, "agent", store, warn); err != nil || !asked || other.Authority.Requests(authserver.TokenPath) != 1 {
+		t.Errorf("asked %t: %v", asked, err)
+	}
+	if err := os.Chmod(store, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), o2, "agent", store, warn); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a file that others may read: %v", err)
 	}
 }
 

@@ -171,10 +171,8 @@ func (f *Flow) authorizeDevice(ctx context.Context) (Token, error) {
 	f.Show(page + " and type in the code " + text(object["user_code"]))
 	wait := max(time.Second, seconds(object["interval"], 5*time.Second))
 	for {
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, wait) {
 			return Token{}, f.fail("login-refused", "nobody logged in: %v", context.Cause(ctx))
-		case <-time.After(wait):
 		}
 		form := url.Values{"grant_type": {deviceGrant}, "device_code": {code}}
 		a := f.post(ctx, text(f.server["token_endpoint"]), form)
@@ -257,7 +255,7 @@ func (f *Flow) accepted(ctx context.Context, t Token) error {
 	f.ok(atToken, faults["token-refused"].clause, "a bearer token")
 	wanted, granted := strings.Fields(f.scopes()), strings.Fields(t.scope)
 	missing := slices.DeleteFunc(wanted, func(s string) bool { return s == "offline_access" || slices.Contains(granted, s) })
-	a := f.open(ctx, t.Access)
+	a := f.show(ctx, t.Access)
 	params := a.Bearer()
 	shown := fmt.Sprintf("%d %s", a.Status, exact.Cut(params["error"]+" "+params["error_description"], 200))
 	aud, known := audienceOf(t.Access)
@@ -269,8 +267,8 @@ func (f *Flow) accepted(ctx context.Context, t Token) error {
 		return f.fail("insufficient-scope", "the bridge requires the scopes %q, the token has %q", params["scope"], t.scope)
 	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
 		return f.fail("token-not-accepted", "the bridge refuses the token: %s", shown)
-	case a.Status == 0:
-		return f.fail("token-not-accepted", "%s", a.Outcome())
+	case a.Status == 0 || a.Status >= http.StatusInternalServerError:
+		return f.fail("token-not-accepted", "the bridge neither accepts nor refuses the token: %s", a.Outcome())
 	case !fits:
 		f.note(faults["other-audience"].step("other-audience", Warns, fmt.Sprintf("the bridge accepts a token whose `aud` is %q; expected %s, unless its settings name another audience", aud, f.Resource)))
 	default:
@@ -282,6 +280,29 @@ func (f *Flow) accepted(ctx context.Context, t Token) error {
 		f.ok(atScope, "rfc6749 3.3", cmp.Or(t.scope, "none were asked for"))
 	}
 	return nil
+}
+
+// show sends a token to the bridge. One that the bridge cannot check at once, as it fetches keys or is busy, is sent again.
+func (f *Flow) show(ctx context.Context, token string) *client.Response {
+	a := f.open(ctx, token)
+	for range 3 {
+		if pause, busy := a.Busy(); !busy && a.Status < http.StatusInternalServerError {
+			break
+		} else if !sleep(ctx, min(max(pause, time.Second), 5*time.Second)) {
+			break
+		}
+		a = f.open(ctx, token)
+	}
+	return a
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // audienceOf is the `aud` of a token that is a JWT; false for one that is not, or that has none.
@@ -313,7 +334,7 @@ func (f *Flow) Renew(ctx context.Context, t Token) (Token, error) {
 		return t, err
 	}
 	renewed.Refresh = cmp.Or(renewed.Refresh, t.Refresh)
-	if a := f.open(ctx, renewed.Access); a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Status == 0 {
+	if a := f.show(ctx, renewed.Access); a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Status == 0 || a.Status >= http.StatusInternalServerError {
 		return t, f.fail("refreshed-not-accepted", "the bridge refuses the refreshed token: %d", a.Status)
 	}
 	f.ok(atRefresh, "rfc6749 6", "another token, which the bridge accepts")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -207,6 +208,9 @@ func (v *Values) Options(ctx context.Context, o engine.Options) (engine.Options,
 	if v.Wire != "" && v.Wire != string(contract.Front) {
 		return o, &engine.UsageError{Reason: fmt.Sprintf("--wire is %q: give front, or leave it out to count both sides", v.Wire)}
 	}
+	if len(v.LogIn) > 0 {
+		o.Capabilities = slices.DeleteFunc(slices.Clone(o.Capabilities), func(c string) bool { return c == "auth-basic" })
+	}
 	o, err := v.File.Options(ctx, o)
 	if err != nil {
 		return o, err
@@ -220,6 +224,9 @@ func (v *Values) claimed() []string {
 	var all []string
 	if v.MCPStdio != "" {
 		all = append(all, "mcp-stdio")
+	}
+	if len(v.LogIn) > 0 {
+		all = append(all, "mcp", check.OAuth)
 	}
 	switch {
 	case v.Replicas > 1 && os.Getenv("BRIDGE_SHARED") != "":

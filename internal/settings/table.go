@@ -43,16 +43,24 @@ type Values struct {
 
 // Command is what only a command line says.
 type Command struct {
-	Config, Claims                    string // the changes of --capabilities
-	MoreURLs, Watch                   []string
-	Replicas, Jobs                    int
-	Control, MCPStdio, WithModule     string
-	ReadyTimeout                      Duration
-	RerunFailed, Shard, RunID         string
+	Config, Claims                string // the changes of --capabilities
+	MoreURLs, Watch               []string
+	Replicas, Jobs                int
+	Control, MCPStdio, WithModule string
+	ReadyTimeout                  Duration
+	RerunFailed, Shard, RunID     string
+	OAuthLogin
 	FailFast, Keep, Quiet, List, JSON bool
 	Verbose                           bool
 	Cleanup, ConfigSchema             bool
 	WriteBaseline, Previous           string
+}
+
+// OAuthLogin says who logs in at the authorization server of the bridge, and how.
+type OAuthLogin struct {
+	LogIn    []string // callers
+	ClientID string
+	Device   bool
 }
 
 // ControlTokenEnv is where the token of a control plane comes from: others can read a command line.
@@ -84,6 +92,11 @@ func Table() []Setting {
 			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4"},
 		{Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
 			Help: "`command` that starts the bridge on stdin and stdout; with --exec, with the same environment, beside that bridge; without, a bridge that has nothing else (needs --capabilities mcp,-tools). Claims mcp-stdio"},
+		{Flag: "login", Local: true, at: func(v *Values) any { return &v.LogIn },
+			Help: "with --url: get the token of this `identity`, without a value agent, by a login in your browser, keep it in your configuration directory and renew it; repeatable. Claims oauth and mcp in place of auth-basic"},
+		{Flag: "device", Local: true, at: func(v *Values) any { return &v.Device }, Help: "with --login: by a browser on another machine"},
+		{Flag: "client-id", Local: true, at: func(v *Values) any { return &v.ClientID },
+			Help: "with --login: `id` of a client at the authorization server, or the address of its metadata, with its secret in " + ClientSecretEnv + "; without it, one is registered"},
 		{Key: "env", Flag: "env", at: func(v *Values) any { return &v.Env },
 			Help: "with --exec or --mcp-stdio: `name` of an environment variable to pass to the bridge; repeatable"},
 		{Flag: "ready-timeout", Default: "30s", Bound: positive("10s"), at: func(v *Values) any { return &v.ReadyTimeout },
@@ -195,7 +208,7 @@ func Table() []Setting {
 		{Key: "invocations[].expect.result", Help: "result of the call, any JSON; if unset, any result"},
 
 		{Env: ControlTokenEnv, Help: "token of the control plane of --control, and of that of the mock"},
-		{Env: ClientSecretEnv, Help: "secret of the client of --client-id, for auth doctor"},
+		{Env: ClientSecretEnv, Help: "secret of the client of --client-id, for auth doctor and run --login"},
 		{Env: "DRUPAL_PASSWORD", Help: "password of the account DRUPAL_USER, for bridge --check and --stdio, fixtures import and mock record"},
 	}
 }

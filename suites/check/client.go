@@ -58,6 +58,11 @@ func (t *T) isName(text string) bool {
 
 // CredentialsOf are those that the run was given for an identity, or those of its account at the site.
 func (t *T) CredentialsOf(who Identity) (Credentials, bool) {
+	if current, ok := t.Tokens[who]; ok {
+		token := current()
+		t.Redact.Add(token)
+		return Credentials{Token: token}, true
+	}
 	if creds, ok := t.Credentials[who]; ok {
 		return creds, true
 	}

@@ -37,11 +37,12 @@ type Bridge struct {
 
 // Callers are who calls the bridge, and what they may call.
 type Callers struct {
-	Credentials map[Identity]Credentials // beside those of the mock's accounts
-	Authority   *authserver.Server       // whose tokens the bridge accepts, with the accounts of the mock; nil: none
-	WrongTokens map[string]string        // that the bridge must refuse, by what is wrong with each, for a run without Authority
-	Secrets     []string                 // what no output may show, beside the credentials
-	Invocations []Invocation             // what a run without a mock may invoke
+	Credentials map[Identity]Credentials   // beside those of the mock's accounts
+	Tokens      map[Identity]func() string // give the bearer token that is valid now, in place of that of Credentials
+	Authority   *authserver.Server         // whose tokens the bridge accepts, with the accounts of the mock; nil: none
+	WrongTokens map[string]string          // that the bridge must refuse, by what is wrong with each, for a run without Authority
+	Secrets     []string                   // what no output may show, beside the credentials
+	Invocations []Invocation               // what a run without a mock may invoke
 }
 
 // Config is what a run was given. It does not change while the run lasts.
