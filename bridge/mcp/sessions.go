@@ -38,9 +38,9 @@ type Sessions struct {
 	holders   map[holder]map[*session]struct{}
 	anonymous int
 	sealing   sealing
-	shared    Shared                          // nil: replicas share nothing but keys
-	checked   int64                           // goes up when sessions may have ended unnoticed
-	ended     *otter.Cache[string, time.Time] // ids of sealed sessions that their clients ended, and when they had ended anyway
+	shared    Shared                           // nil: replicas share nothing but keys
+	checked   int64                            // goes up when sessions may have ended unnoticed
+	ended     *otter.Cache[string, *time.Time] // ids of sealed sessions that their clients ended, and when they had ended anyway
 }
 
 // Shared is what replicas share of their sessions.
@@ -57,7 +57,7 @@ type holder struct {
 
 // NewSessions makes a store without sessions.
 func NewSessions() *Sessions {
-	ended := otter.Must(&otter.Options[string, time.Time]{MaximumSize: maxEnded})
+	ended := otter.Must(&otter.Options[string, *time.Time]{MaximumSize: maxEnded})
 	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}, ended: ended}
 }
 
@@ -74,7 +74,7 @@ func (s *Sessions) Share(with Shared) { s.shared = with }
 
 // Ended ends a session that its client ended on another replica.
 func (s *Sessions) Ended(id string, until time.Time) {
-	s.ended.Set(id, until)
+	s.ended.Set(id, &until)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if there := s.byID[id]; there != nil {
@@ -89,7 +89,7 @@ func (s *Sessions) Recheck() {
 	s.checked++
 	s.mu.Unlock()
 	for id, until := range s.ended.All() {
-		s.shared.End(id, until)
+		s.shared.End(id, *until)
 	}
 }
 
@@ -256,7 +256,8 @@ func (s *Sessions) find(id string, who caller.Caller, now time.Time, idle time.D
 // close ends a session.
 func (s *Sessions) close(ended *session) {
 	if !ended.until.IsZero() {
-		s.ended.Set(ended.id, ended.until)
+		until := ended.until // without the session
+		s.ended.Set(ended.id, &until)
 		if s.shared != nil {
 			s.shared.End(ended.id, ended.until)
 		}

@@ -25,7 +25,7 @@ const maxRemembered = 10_000
 // one token wait for one question.
 type memory[V any] struct {
 	now     func() time.Time
-	kept    *otter.Cache[[sha256.Size]byte, remembered[V]]
+	kept    *otter.Cache[[sha256.Size]byte, *remembered[V]] // of pointers, as all caches are: the compiler makes one of them
 	flights singleflight.Group
 }
 
@@ -36,7 +36,7 @@ type remembered[V any] struct {
 }
 
 func newMemory[V any](now func() time.Time) (*memory[V], error) {
-	kept, err := otter.New(&otter.Options[[sha256.Size]byte, remembered[V]]{MaximumSize: maxRemembered})
+	kept, err := otter.New(&otter.Options[[sha256.Size]byte, *remembered[V]]{MaximumSize: maxRemembered})
 	if err != nil {
 		return nil, fmt.Errorf("the memory of tokens: %w", err)
 	}
@@ -54,7 +54,7 @@ func (m *memory[V]) of(ctx context.Context, token string, ask func(context.Conte
 		defer cancel()
 		value, until, err := ask(ctx)
 		if !until.IsZero() {
-			m.kept.Set(id, remembered[V]{value, err, until})
+			m.kept.Set(id, &remembered[V]{value, err, until})
 		}
 		return value, err
 	})

@@ -49,9 +49,9 @@ var ErrThrottled = errors.New("too many failed authentications")
 // Limiter counts refusals. It is safe for use by many at once.
 type Limiter struct {
 	now     func() time.Time
-	good    *otter.Cache[[32]byte, struct{}]     // credentials that the site accepted last
+	good    *otter.Cache[[32]byte, *struct{}]    // credentials that the site accepted last
 	refused *otter.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
-	known   *otter.Cache[string, struct{}]       // account names of which the site accepted a credential
+	known   *otter.Cache[string, *struct{}]      // account names of which the site accepted a credential
 	shared  Shared                               // nil: this limiter counts alone
 
 	mu       sync.Mutex
@@ -82,7 +82,7 @@ type counter struct {
 
 // New makes a limiter that remembers so many credentials. now is the clock of the windows.
 func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) {
-	good, err := otter.New(&otter.Options[[32]byte, struct{}]{MaximumSize: remembered})
+	good, err := otter.New(&otter.Options[[32]byte, *struct{}]{MaximumSize: remembered})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) 
 	if err != nil {
 		return nil, err
 	}
-	known, err := otter.New(&otter.Options[string, struct{}]{MaximumSize: remembered})
+	known, err := otter.New(&otter.Options[string, *struct{}]{MaximumSize: remembered})
 	if err != nil {
 		return nil, err
 	}
@@ -295,9 +295,9 @@ func (t *Trial) WasGood() bool { return t.held == nil }
 // Accepted says that the site accepted the credential.
 func (t *Trial) Accepted() {
 	t.l.refused.Invalidate(t.attempt.Credential)
-	t.l.good.Set(t.attempt.Credential, struct{}{})
+	t.l.good.Set(t.attempt.Credential, &struct{}{})
 	if t.attempt.Account != "" {
-		t.l.known.Set(t.attempt.Account, struct{}{})
+		t.l.known.Set(t.attempt.Account, &struct{}{})
 	}
 	t.end(false)
 }
