@@ -181,17 +181,17 @@ func sameRedirect(registered, sent string) bool {
 var page = template.Must(template.New("").Parse(`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Log in</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><style>:root{color-scheme:light dark}body{font:1rem system-ui;max-width:26rem;margin:3rem auto;padding:0 1rem}
 label{display:block;margin:.8rem 0}input{font:inherit;width:100%;box-sizing:border-box}button{font:inherit;padding:.3rem 1rem}</style>
-<h1>{{.Title}}</h1>{{with .Text}}<p>{{.}}</p>{{end}}{{if .Form}}<form method="post">
+<h1>{{.Title}}</h1>{{with .Wrong}}<p role="alert">{{.}}</p>{{end}}{{with .Text}}<p>{{.}}</p>{{end}}{{if .Form}}<form method="post">
 {{range $name, $value := .Hidden}}<input type="hidden" name="{{$name}}" value="{{$value}}">{{end}}
 {{if .Device}}<label>Code <input name="user_code" required value="{{.Code}}" autocomplete="off"></label>{{end}}
 <label>Account <input name="account" autocomplete="username"></label><label>Password <input name="password" type="password" autocomplete="current-password"></label>
 <button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Deny</button></form>{{end}}</html>`))
 
 type pageContent struct {
-	Title, Text  string
-	Form, Device bool
-	Code         string
-	Hidden       map[string]string
+	Title, Text, Wrong string
+	Form, Device       bool
+	Code               string
+	Hidden             map[string]string
 }
 
 func show(w http.ResponseWriter, status int, p pageContent) {
@@ -247,7 +247,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, fails Misbeha
 	default:
 		p := pageContent{Title: "Log in", Text: g.client + " wants to use " + g.resource + " as you.", Form: true, Hidden: map[string]string{}}
 		if r.Method == http.MethodPost {
-			p.Text = "The account or the password is wrong. " + p.Text
+			p.Wrong = "The account or the password is wrong."
 		}
 		for _, name := range asked {
 			p.Hidden[name] = r.Form.Get(name)
@@ -297,7 +297,7 @@ func (s *Server) decideDevice(w http.ResponseWriter, r *http.Request) {
 	}
 	p := pageContent{Title: "Log in a device", Form: true, Device: true, Code: r.Form.Get("user_code")}
 	if r.Method == http.MethodPost {
-		p.Text = "The code, the account or the password is wrong."
+		p.Wrong = "The code, the account or the password is wrong."
 	}
 	show(w, http.StatusOK, p)
 }

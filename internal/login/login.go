@@ -93,9 +93,9 @@ func New(o Options) *Flow {
 }
 
 // Send sends a request, follows no redirect and never sends twice.
-func (f *Flow) Send(ctx context.Context, r client.Request) *client.Response { return f.as("", ctx, r) }
+func (f *Flow) Send(ctx context.Context, r client.Request) *client.Response { return f.as(ctx, "", r) }
 
-func (f *Flow) as(bearer string, ctx context.Context, r client.Request) *client.Response {
+func (f *Flow) as(ctx context.Context, bearer string, r client.Request) *client.Response {
 	c := client.Client{Target: &client.Target{URL: strings.TrimSuffix(f.Resource, client.MCPPath), Transport: f.Transport}, Creds: client.Credentials{Token: bearer}}
 	a := c.NewResponse(&r)
 	c.Exchange(ctx, r, a, f.Timeout)
@@ -106,7 +106,7 @@ func (f *Flow) as(bearer string, ctx context.Context, r client.Request) *client.
 func (f *Flow) open(ctx context.Context, bearer string) *client.Response {
 	s := &client.Session[sender]{Client: func(ctx context.Context, r client.Request) *client.Response {
 		r.Address = f.Resource
-		return f.as(bearer, ctx, r)
+		return f.as(ctx, bearer, r)
 	}, Revision: client.MCP2025June}
 	method, params := s.Opening()
 	return s.Call(ctx, method, params)
