@@ -23,13 +23,7 @@ type Rates struct {
 	perSecond rate.Limit
 	burst     int
 	now       func() time.Time
-	buckets   *otter.Cache[bucketKey, *rate.Limiter]
-}
-
-// bucketKey is a caller, known by a digest, and a tool.
-type bucketKey struct {
-	caller [32]byte
-	tool   string
+	buckets   *otter.Cache[string, *rate.Limiter] // by a caller's digest and a tool
 }
 
 // maxBuckets bounds the memory; the bucket that was used least goes first.
@@ -40,7 +34,7 @@ func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error
 	if perSecond <= 0 {
 		return nil, nil
 	}
-	buckets, err := otter.New(&otter.Options[bucketKey, *rate.Limiter]{MaximumSize: maxBuckets})
+	buckets, err := otter.New(&otter.Options[string, *rate.Limiter]{MaximumSize: maxBuckets})
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
@@ -54,7 +48,7 @@ func (l *Rates) Allow(caller [32]byte, tool string) error {
 		wait, err = l.Shared.Take(append(caller[:], tool...), float64(l.perSecond), l.burst)
 	}
 	if err != nil {
-		wait = l.take(bucketKey{caller, tool})
+		wait = l.take(string(caller[:]) + tool)
 	}
 	if wait == 0 {
 		return nil
@@ -67,7 +61,7 @@ func (l *Rates) Allow(caller [32]byte, tool string) error {
 var errAlone = errors.New("nothing is shared")
 
 // take takes one call out of a bucket of this replica, or returns the time to wait.
-func (l *Rates) take(key bucketKey) time.Duration {
+func (l *Rates) take(key string) time.Duration {
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {
 		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))
