@@ -269,10 +269,11 @@ func (r Result) causeOf(f Finding) cause {
 	m := *e.Response
 	shape, code, valid := shapeOf(m)
 	mediaType := mediaTypeOf(m)
+	byMCP := strings.HasSuffix(e.Request.URL, "/mcp") // whose errors have the form of JSON-RPC
 	switch {
 	case m.Status >= 500:
 		return cause{kind: serverError, status: m.Status, mediaType: mediaType, shape: shape, code: code}
-	case m.Status >= 400 && code == "":
+	case m.Status >= 400 && code == "" && !byMCP:
 		return cause{kind: wrongEnvelope, mediaType: mediaType, shape: shape}
 	case m.Status == 401 || m.Status == 403:
 		return cause{kind: refusal, status: m.Status, code: code}
@@ -282,7 +283,7 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: redirect, status: m.Status}
 	case code != "":
 		return cause{kind: wrongStatus, status: m.Status}
-	case r.exposes(f) && denies.MatchString(f.Expected):
+	case r.exposes(f) && r.Area != "mcp" && denies.MatchString(f.Expected):
 		return cause{kind: exposed}
 	case m.Body != "" && mediaType != "application/json" && mediaType != "text/event-stream" && !strings.HasSuffix(mediaType, "+json"):
 		return cause{kind: wrongType, mediaType: mediaType}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -247,27 +248,59 @@ func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {
 	return s, false
 }
 
-// session is the caller's session in the running check; where none opens, its Opened says why.
+// Session is the caller's session in a revision, for what neither ends it nor changes what it shows. Checks of a server of which no
+// site is known share it: such a server may start a process for each.
+func (c Client) Session(ctx context.Context, revision Revision) *Session {
+	if !c.T.Foreign() {
+		return c.MCP(ctx, revision)
+	}
+	return c.T.Environment.sessions.of(c, revision, func() *Session { return c.MCP(ctx, revision) })
+}
+
+// session is the caller's session in the running check, in any revision; where none opens, its Opened says why.
 func (c Client) session(ctx context.Context) *Session {
-	key := sessionKey{c.Who, fmt.Sprint(c.Base, c.Creds)}
-	c.T.sessionsMu.Lock()
-	defer c.T.sessionsMu.Unlock()
-	if s := c.T.sessions[key]; s != nil {
+	sessions := &c.T.sessions
+	if c.T.Foreign() {
+		sessions = &c.T.Environment.sessions
+	}
+	return sessions.of(c, "", func() *Session {
+		s, _ := c.AnyMCP(ctx)
 		return s
-	}
-	s, opened := c.AnyMCP(ctx)
-	if opened {
-		if c.T.sessions == nil {
-			c.T.sessions = map[sessionKey]*Session{}
-		}
-		c.T.sessions[key] = s
-	}
-	return s
+	})
+}
+
+// sessions are those that are open, by the caller and the revision asked for.
+type sessions struct {
+	mu   sync.Mutex
+	open map[sessionKey]*Session
 }
 
 type sessionKey struct {
-	who   Identity
-	creds string
+	who      Identity
+	creds    string
+	revision Revision
+}
+
+// sharedFor is how old a session may be that another check goes on with: a server may end one that is idle.
+const sharedFor = 20 * time.Second
+
+// of is the client's session in a revision. Where none is open, it opens one.
+func (all *sessions) of(c Client, revision Revision, open func() *Session) *Session {
+	key := sessionKey{c.Who, fmt.Sprint(c.Base, c.Creds), revision}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.open[key]; s != nil && (s.Client.T == c.T || time.Since(s.Opened.At) < sharedFor) {
+		s.Client = c
+		return s
+	}
+	s := open()
+	if s.Opened.RPCResult() != nil {
+		if all.open == nil {
+			all.open = map[sessionKey]*Session{}
+		}
+		all.open[key] = s
+	}
+	return s
 }
 
 // noSession is the response to a caller who gets no session: a refusal of whatever would have been sent.

@@ -81,6 +81,7 @@ type Learned struct {
 	endless                                       Finding  // a list that has no end; zero: none was met
 	unshown                                       []string // changes of the site that the bridge did not show in time
 	refusals                                      refusals
+	sessions                                      sessions             // of a foreign server
 	several                                       bool                 // processes are behind the URL: they notice a change at different times
 	looked                                        bool                 // for several processes
 	replaced                                      bool                 // a check has put another site behind the bridge
@@ -130,6 +131,12 @@ func (e *Environment) Carried() string {
 // read as the three endpoints would say it: a page of tools, a tool, a result. A refusal stays what MCP makes of it, so
 // that checks of refusals do not apply (Check.ByMCP).
 func (c *Config) Alone() bool { return !c.Claims("tools") }
+
+// Foreign reports whether the target is a server of MCP of which no site is known. The specification alone binds it: what the
+// contract asks beyond that, it asks of bridges.
+func (e *Environment) Foreign() bool {
+	return e.Alone() && e.Upstream == nil && e.Drupal == nil && e.Site == nil && e.SiteUnknown == ""
+}
 
 // OneAccount reports whether one account of the site acts for all callers.
 func (c *Config) OneAccount() bool { return c.Claims("auth-service") }

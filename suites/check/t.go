@@ -37,8 +37,7 @@ type T struct {
 	cleanups  []func(context.Context)
 	aside     any // what ended another goroutine of the check
 
-	sessionsMu sync.Mutex
-	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone
+	sessions sessions // of callers, where the bridge has MCP alone
 }
 
 // NewT is the target as it is seen outside of a check: nothing that is sent is evidence, and nothing ends.

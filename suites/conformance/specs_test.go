@@ -174,6 +174,7 @@ var _ = Describe("mcp", func() {
 	It("mcp/parity", Label("area:mcp", "MUST", "wire:front", "sees:front", "needs:mcp"), clause("mcp/parity"))
 	It("mcp/invalid-cursor", Label("area:mcp", "SHOULD", "wire:front", "sees:front", "needs:mcp"), clause("mcp/invalid-cursor"))
 	It("mcp/unknown-tool", Label("area:mcp", "MUST", "wire:front", "sees:front", "needs:mcp"), clause("mcp/unknown-tool"))
+	It("mcp/unknown-tool-error", Label("area:mcp", "SHOULD", "wire:front", "sees:front", "needs:mcp"), clause("mcp/unknown-tool-error"))
 	It("mcp/invalid-arguments", Label("area:mcp", "SHOULD", "wire:front", "sees:front", "needs:mcp"), clause("mcp/invalid-arguments"))
 	It("mcp/execution-error", Label("area:mcp", "MUST", "wire:both", "sees:site", "needs:mcp"), clause("mcp/execution-error"))
 	It("mcp/structured-content", Label("area:mcp", "MUST", "wire:both", "sees:site", "needs:mcp"), clause("mcp/structured-content"))

@@ -117,7 +117,7 @@ func mcpMutants() []Mutant {
 					m.Response = m.Resend(func(message map[string]any) { delete(message["params"].(map[string]any), "cursor") })
 				}
 			})},
-		{Name: "mcp-unknown-tool-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer,
+		{Name: "mcp-unknown-tool-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool", "mcp/unknown-tool-error"), Origin: Peer,
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Code() == "-32602" {
 					m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "unknown tool"}}})
@@ -401,6 +401,8 @@ func mcpVariants() []Mutant {
 				}
 				return said + "\r\n"
 			})},
+		{Name: "mcp-stream-in-pieces", MCP: true, Why: "a stream may begin with a byte order mark, arrive in pieces that end within a character, with comments in between, and carry requests of the server that a client without capabilities refuses; the next response may be JSON",
+			Claims: "-tools,-mcp-2026", Middleware: inPieces()},
 		{Name: "mcp-tells-twice", MCP: true, Why: "a change may be notified more than once",
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) && bytes.HasSuffix(event, []byte("\n\n")) {
@@ -552,6 +554,46 @@ func asksFirst() middleware {
 					io.WriteString(w, "data: "+string(encode(x.Object()))+"\n\n") //nolint:errcheck // likewise
 				case <-r.Context().Done():
 				}
+			}
+		})
+	}
+}
+
+// inPieces sends every second response as a stream, of which what follows the first bytes of characters comes later.
+func inPieces() middleware {
+	const asked = "\xef\xbb\xbf:\n\ndata:{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"roots/list\"}\n\n" +
+		"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\",\"params\":{\"messages\":[],\"maxTokens\":1}}\n\n: still here\n\nevent: message\ndata: "
+	var responses atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			body := readBody(r)
+			if message := decode(body); message["method"] == nil && message["id"] != nil { // the response to what was asked
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			x := record(next, r, body)
+			if x.Status != http.StatusOK || x.Object() == nil || responses.Add(1)%2 == 0 {
+				x.writeTo(w)
+				return
+			}
+			for name, values := range x.Header {
+				w.Header()[name] = values
+			}
+			w.Header().Del("Content-Length")
+			w.Header().Set("Content-Type", "text/event-stream")
+			text := []byte(asked + string(encode(x.Object())) + "\n\n")
+			for pieces := 0; len(text) > 0; pieces++ {
+				end := len(text)
+				if lead := slices.IndexFunc(text, func(b byte) bool { return b >= 0xc0 }); lead >= 0 && pieces < 20 {
+					end = lead + 1
+				}
+				w.Write(text[:end])                   //nolint:errcheck // the caller has gone
+				http.NewResponseController(w).Flush() //nolint:errcheck // likewise
+				text = text[end:]
 			}
 		})
 	}

@@ -103,6 +103,10 @@ func profileMutants() []Mutant {
 			Middleware: onInput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"list": map[string]any{"type": "array"}}
 			})},
+		{Name: "array-in-a-list-of-types-without-items", Breaks: Clauses("profile/array-items"), Origin: Peer, Why: "a parameter that is one value or several",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"ids": map[string]any{"type": []any{"string", "array"}}}
+			})},
 		{Name: "root-any-of", Breaks: Clauses("profile/no-root-combinator"), Origin: Peer, Why: "the rule that one of two parameters is needed",
 			Middleware: onInput(func(s map[string]any) { s["anyOf"] = []any{map[string]any{}} })},
 		{Name: "enum-of-another-type", Breaks: Clauses("profile/enum-fits-type"), Origin: Peer, Why: "the keys of a PHP array are strings where they look like words, and integers where they look like numbers",
@@ -147,6 +151,10 @@ func undeclaredVariants() []Mutant {
 	return []Mutant{
 		{Name: "schemas-ten-levels-deep", Why: "ten levels are what the strictest provider takes",
 			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": nested(9)} })},
+		{Name: "array-in-a-list-of-types-with-items", Why: "a list of types may name an array, as long as it has items",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"ids": map[string]any{"type": []any{"string", "array"}, "items": map[string]any{"type": "string"}}}
+			})},
 		{Name: "closed-schemas-enforced", Why: "a bridge may refuse every argument that is not declared",
 			Middleware: chain(onTool(closeInput), onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
 				if len(declaredTop(t, arguments)) < len(arguments) {

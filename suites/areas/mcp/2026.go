@@ -203,11 +203,11 @@ func discoverFault(a *check.Response) string {
 // sameForEveryone reports whether a list does not depend on the caller: that of a server without a Drupal site that is known,
 // where the others see the same, also without credentials.
 func sameForEveryone(ctx context.Context, t *check.T, names []string) bool {
-	if !t.Alone() || t.Upstream != nil || t.Site != nil {
+	if !t.Foreign() {
 		return false
 	}
 	for _, who := range t.Callers(check.Outsider, check.Discoverer, check.Agent2, check.NoRPC, check.Blocked, check.Anonymous) {
-		l := check.ListAllTools(ctx, t.As(who).MCP(ctx, check.MCP2026July))
+		l := check.ListAllTools(ctx, t.As(who).Session(ctx, check.MCP2026July))
 		if !slices.Equal(l.Names(), names) {
 			return false
 		}

@@ -14,9 +14,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
-// MustMCP opens a session for a check that tests something else: without a session that check is not testable.
+// MustMCP gives a session to a check that tests something else: without a session that check is not testable.
 func MustMCP(ctx context.Context, c check.Client, revision check.Revision) *check.Session {
-	s := c.MCP(ctx, revision)
+	return opened(c.Session(ctx, revision))
+}
+
+func opened(s *check.Session) *check.Session {
 	if s.Opened.RPCResult() == nil {
 		check.BlockedBy(check.Finding{Subject: "no MCP session opens: " + s.Opened.Outcome()}, "mcp/initialize", "mcp/stateless-2026")
 	}
