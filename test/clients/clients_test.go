@@ -1,6 +1,7 @@
-// Package clients holds the bridge to the MCP clients that people have: the Inspector, both TypeScript SDKs and the
-// official conformance suite, at the versions in package.json; and the responses of the three endpoints to their OpenAPI
-// document, by public tools for that. Nothing of it is used by the bridge itself.
+// Package clients holds the bridge to the MCP clients that people have: the Inspector, the SDKs, libraries that agents are built
+// with and the official conformance suite, at the versions in package.json; and the responses of the three endpoints to their
+// OpenAPI document, by public tools for that. It holds the suites to servers and gateways that others wrote. Nothing of it is used
+// by the bridge itself.
 package clients
 
 import (
@@ -8,6 +9,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,8 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
@@ -86,9 +91,10 @@ type heard struct {
 		StructuredContent any
 	}
 	Listening bool
+	Text      string
 }
 
-// conversation is a talk.mjs at work.
+// conversation is a client at work.
 type conversation struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -96,7 +102,13 @@ type conversation struct {
 
 func talk(t *testing.T, sdk, era, url string, call ...string) conversation {
 	t.Helper()
-	cmd := exec.CommandContext(within(t, 30*time.Second), node22, append([]string{"talk.mjs", sdk, era, url + "/mcp", agent}, call...)...)
+	return converse(t, append([]string{"talk.mjs", sdk, era, url + "/mcp", agent}, call...)...)
+}
+
+// converse starts a client of Node.
+func converse(t *testing.T, args ...string) conversation {
+	t.Helper()
+	cmd := exec.CommandContext(within(t, time.Minute), node22, args...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -165,6 +177,62 @@ func TestTypeScriptClientsPageCallAndHearOfChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Libraries list the tools over all pages and call one, from the reference and from a gateway before it.
+func TestLibrariesListAndCall(t *testing.T) {
+	installed(t)
+	site := builtin(t, "default")
+	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return strings.HasPrefix(m.ID, "id.") }) // of which two are one tool for a client that knows no dot
+	_, url, siteURL := serve(t, site)
+	address, release, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	proxy := exec.CommandContext(within(t, 5*time.Minute), node22, bin("mcp-proxy"), "--server", "stream", "--port", address[strings.LastIndex(address, ":")+1:], "--", program.Build(t), "bridge", "--stdio")
+	proxy.Env = append(os.Environ(), "DRUPAL_URL="+siteURL, "DRUPAL_USER=agent", "DRUPAL_PASSWORD=agent-pass")
+	for name, at := range map[string]string{"the reference": url, "mcp-proxy": serving(t, address, proxy)[1]} {
+		for _, library := range []string{"ai-sdk", "langchain", "openai-agents"} {
+			t.Run(library+" with "+name, func(t *testing.T) {
+				c := converse(t, "libraries.mjs", library, at+"/mcp", agent, "content.search", `{"query":"article"}`)
+				if tools := c.next().Tools; len(tools) <= 20 || !slices.Contains(tools, "content.search") && !slices.Contains(tools, "content_search") {
+					t.Errorf("expected more than a page of 20 tools, with content.search, got %d: %v", len(tools), tools)
+				}
+				if text := c.next().Text; !strings.Contains(text, "First article") {
+					t.Errorf("content.search: expected the articles, got %.300s", text)
+				}
+			})
+		}
+		t.Run("the Go SDK with "+name, func(t *testing.T) {
+			ctx := within(t, time.Minute)
+			client := mcp.NewClient(&mcp.Implementation{Name: "bridgecheck-clients", Version: "1"}, nil)
+			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: at + "/mcp", HTTPClient: &http.Client{Transport: asAgent{}}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			tools := 0
+			for _, err := range s.Tools(ctx, nil) {
+				if tools++; err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "content.search", Arguments: map[string]any{"query": "article"}})
+			if err != nil || r.IsError || tools <= 20 {
+				t.Errorf("expected more than a page of 20 tools and a result, got %d and %v, %v", tools, r, err)
+			}
+		})
+	}
+}
+
+// asAgent sends requests with the credentials of the account agent.
+type asAgent struct{}
+
+func (asAgent) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", agent)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // A client that is given bad tools drops the whole list: of what the site describes wrongly nothing may reach it.
