@@ -136,9 +136,11 @@ func breaks(t *testing.T, expected map[string]string, settings map[string]any, a
 	if err := json.Unmarshal(data, &report); err != nil {
 		t.Fatal(err)
 	}
-	failed := map[string]string{}
+	failed, untested := map[string]string{}, map[string]string{}
 	for _, r := range report.Results {
 		switch r.Verdict {
+		case reports.NotTestable:
+			untested[r.ID] = r.Message
 		case reports.Fail, reports.Warn, reports.Error:
 			failed[r.ID] = r.Message + ": " + r.Actual
 		case reports.NotApplicable:
@@ -154,7 +156,10 @@ func breaks(t *testing.T, expected map[string]string, settings map[string]any, a
 		}
 	}
 	for id, place := range expected {
-		if failed[id] == "" {
+		switch {
+		case untested[id] != "": // on a busy machine
+			t.Logf("%s was not tested: %s", id, untested[id])
+		case failed[id] == "":
 			t.Errorf("%s passes; take it out of the table (%s)", id, place)
 		}
 	}

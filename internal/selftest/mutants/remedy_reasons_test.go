@@ -78,6 +78,7 @@ var NotMechanical = map[string]string{
 	"mcp/undeclared-argument":                "it is the fix of invoke/undeclared-argument, whose remedy is applied to invoke",
 	"mcp/invalid-arguments":                  "from outside, arguments that the bridge refuses look like a tool that it does not know",
 	"mcp/unknown-tool":                       "from outside, a tool that the site denies looks like one that fails",
+	"mcp/unknown-tool-error":                 "from outside, an unknown tool looks like one that fails",
 	"mcp/trace-context":                      "MCP's requests and those to the site have nothing in common that a wrapper sees",
 	"mcp/order-stable":                       cached,
 	"mcp/session":                            cached,
