@@ -27,6 +27,7 @@ const (
 	cursors   = "Pagination, Error Handling: an invalid cursor SHOULD result in -32602"
 	toolNames = "Tools, Tool Names: names SHOULD have no character but A-Z a-z 0-9 _ - ."
 	ended     = "Transports, Session Management: after it has terminated a session the server MUST respond to requests with its id with 404"
+	doubles   = "RFC 8259, 6: a program that reads numbers as doubles loses what they do not hold; the contract: a value reaches the other side as it is"
 	atTheRoot = "no clause of MCP: the threads that profile/no-root-combinator cites"
 )
 
@@ -98,9 +99,10 @@ func TestServersOfOthersBreakNothingElse(t *testing.T) {
 
 // TestGatewaysBeforeTheReference tests the reference bridge on stdio behind gateways: what fails is what the gateway breaks.
 func TestGatewaysBeforeTheReference(t *testing.T) {
-	for name, broken := range map[string]map[string]string{
-		"supergateway --outputTransport streamableHttp --stateful --port ${BRIDGE_LISTEN##*:} --stdio": {"mcp/origin": origins},
-		"mcp-proxy --server stream --shell --port ${BRIDGE_LISTEN##*:} --":                             {"mcp/origin": origins, "mcp/invalid-cursor": cursors},
+	broken := map[string]string{"mcp/origin": origins, "mapping/properties-complete": doubles, "invoke/arguments-forwarded": doubles}
+	for _, name := range []string{
+		"supergateway --outputTransport streamableHttp --stateful --port ${BRIDGE_LISTEN##*:} --stdio",
+		"mcp-proxy --server stream --shell --port ${BRIDGE_LISTEN##*:} --",
 	} {
 		t.Run(strings.Fields(name)[0], func(t *testing.T) {
 			installed(t)
