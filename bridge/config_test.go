@@ -184,13 +184,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		b.Close()
 	}
 	s.CloseClientConnections()
-	deadline := time.Now().Add(5 * time.Second)
-	for runtime.NumGoroutine() > before+3 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond) // connections take a moment to notice
-	}
-	if n := runtime.NumGoroutine(); n > before+3 {
-		t.Errorf("%d goroutines before, %d after", before, n)
-	}
+	eventually(t, "goroutines are left behind", func() bool { return runtime.NumGoroutine() <= before+3 }) // connections take a moment to notice
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {

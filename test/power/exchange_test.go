@@ -147,6 +147,20 @@ func overMCP(m mutants.Mutant) mutants.Mutant {
 	return m
 }
 
+// inSchema changes the texts and the values of a schema.
+func inSchema(change func(any) any) func(any) any {
+	return func(schema any) any {
+		return everywhere(schema, func(v any) any {
+			if o, ok := v.(document); ok {
+				for _, word := range []string{"description", "default", "enum", "const"} {
+					edited(o, word, func(v any) any { return everywhere(v, change) })
+				}
+			}
+			return v
+		})
+	}
+}
+
 // everywhere changes a value and all within it, the inner ones first.
 func everywhere(v any, change func(any) any) any {
 	switch v := v.(type) {

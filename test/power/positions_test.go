@@ -228,30 +228,12 @@ func positions() []position {
 		{"the name of a property", []kind{name}, keywordNames("properties"), []string{"mapping/properties-complete"}, nil},
 		{"a text of the outputSchema", words, func(change func(any) any) mutants.Mutant {
 			return onMethods(func(_, attributes document) {
-				edited(attributes, "output", func(v any) any {
-					return everywhere(v, func(v any) any {
-						if o, ok := v.(document); ok {
-							for _, word := range []string{"description", "default", "enum", "const"} {
-								edited(o, word, func(v any) any { return everywhere(v, change) })
-							}
-						}
-						return v
-					})
-				})
+				edited(attributes, "output", inSchema(change))
 			})
 		}, []string{"mapping/output-schema"}, nil},
 		{"a text of MCP's inputSchema", words, func(change func(any) any) mutants.Mutant {
 			return onToolsOfMCP(func(tool document) {
-				edited(tool, "inputSchema", func(v any) any {
-					return everywhere(v, func(v any) any {
-						if o, ok := v.(document); ok {
-							for _, word := range []string{"description", "default", "enum", "const"} {
-								edited(o, word, func(v any) any { return everywhere(v, change) })
-							}
-						}
-						return v
-					})
-				})
+				edited(tool, "inputSchema", inSchema(change))
 			})
 		}, []string{"mcp/parity"}, nil},
 		{"the message of an error", words, func(change func(any) any) mutants.Mutant {
