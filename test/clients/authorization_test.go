@@ -11,6 +11,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -22,10 +23,7 @@ func serveOAuth(t *testing.T) (as *authserver.Server, bridgeURL string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(as.Close)
-	drupal, err := mockdrupal.New(builtin(t, "default"), mockdrupal.Options{Trusted: as.Account})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(builtin(t, "default"), mockdrupal.Options{Trusted: as.Account}))(t)
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
 	front := httptest.NewUnstartedServer(nil)

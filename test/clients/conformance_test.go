@@ -21,6 +21,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -35,20 +36,12 @@ var scenarioDir = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT`)
 
 func TestOfficialConformance(t *testing.T) {
 	installed(t)
-	data, err := os.ReadFile("baseline.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("baseline.yaml"))(t)
 	var baseline map[string]map[string]excuse
-	if err := yaml.Unmarshal(data, &baseline); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(data, &baseline))
 	for _, revision := range slices.Sorted(maps.Keys(baseline)) {
 		t.Run(revision, func(t *testing.T) {
-			site, err := fixtures.Load("testdata/site.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			site := must.Get(fixtures.Load("testdata/site.yaml"))(t)
 			url := serveModule(t, site)
 			dir := t.TempDir()
 			cmd := exec.CommandContext(within(t, 3*time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js",

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const openAPI = "../../docs/openapi.yaml"
@@ -65,10 +66,7 @@ func TestPrismFindsNoViolation(t *testing.T) {
 	}
 	for _, name := range names {
 		throughPrism(t, http.MethodGet, proxy+"/mcp/tools/describe?name="+url.QueryEscape(name), "")
-		body, err := json.Marshal(map[string]any{"name": name, "arguments": map[string]any{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(map[string]any{"name": name, "arguments": map[string]any{}}))(t)
 		throughPrism(t, http.MethodPost, proxy+"/mcp/tools/invoke", string(body))
 	}
 
@@ -142,23 +140,14 @@ func violations(t *testing.T, method, address, body string) (string, int, []byte
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, method, address, strings.NewReader(body)))(t)
 	r.SetBasicAuth("agent", "agent-pass")
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(r))(t)
 	defer response.Body.Close()
-	received, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	received := must.Get(io.ReadAll(response.Body))(t)
 	var all []struct {
 		Location []string
 		Message  string

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -65,10 +66,7 @@ func TestFPM(t *testing.T) {
 // fpmBlock is a configuration of the page.
 func fpmBlock(t *testing.T, language string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/behind-a-proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/behind-a-proxy.md"))(t)
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindStringSubmatch(string(page))
 	if m == nil {
 		t.Fatalf("the page has no %s", language)

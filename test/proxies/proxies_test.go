@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -185,15 +186,10 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 func serve(t *testing.T, env []string, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
@@ -217,9 +213,7 @@ func free(t *testing.T) string {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 // portOf is the port of an address.

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // proxy is one of the five: its configurations, and how it is started in the foreground without rights.
@@ -104,10 +106,7 @@ func (p proxy) ofTwo(t *testing.T) string {
 // block is the configuration in a section of the page.
 func (p proxy) block(t *testing.T, section string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/behind-a-proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/behind-a-proxy.md"))(t)
 	_, text, _ := strings.Cut(string(page), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	block := regexp.MustCompile("(?s)\n```" + p.language + "\n(.*?)\n```\n").FindStringSubmatch(text)
@@ -138,17 +137,13 @@ func (p proxy) start(t *testing.T, config string, bridges ...string) *stand {
 		"bridge.example {", "https://localhost:"+own+" {", "bridge.example", "localhost", "127.0.0.1:8081", bridges[0], `.host = "127.0.0.1"`, `.host = "`+host+`"`,
 		`"8081"`, `"`+port+`"`, "AT_HOST", host, "AT_PORT", port, "AT", bridges[0], "PORT", own).Replace(config)
 	for name, text := range p.wrap(dir, own, config) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	var said bytes.Buffer
 	cmd := exec.Command(program, p.args(dir, own)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		late := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
@@ -195,24 +190,13 @@ func awaitListening(t *testing.T, address string) {
 // certify writes cert.pem, key.pem and both.pem of localhost.
 func certify(t *testing.T, dir string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	cert := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	public, private := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	for name, data := range map[string][]byte{"cert.pem": public, "key.pem": private, "both.pem": append(append([]byte{}, public...), private...)} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/shlex"
 
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -58,13 +59,9 @@ func TestWrongGuesses(t *testing.T) {
 	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2", "BRIDGE_PAGE_SIZE=20"))
 	interrupted := exec.Command(binary, commands["run"]...)
 	interrupted.Dir = dir
-	if err := interrupted.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, interrupted.Start())
 	time.Sleep(time.Second)
-	if err := interrupted.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, interrupted.Process.Signal(os.Interrupt))
 	_ = interrupted.Wait() // whatever it has found until then
 	for _, guess := range []struct {
 		name     string
@@ -129,14 +126,8 @@ func TestStarters(t *testing.T) {
 			if out, err := exec.Command(binary, "init", s.Language, filepath.Join(dir, "bridge")).CombinedOutput(); err != nil {
 				t.Fatalf("init: %v: %s", err, out)
 			}
-			config, err := settings.Load(filepath.Join(dir, "bridge", "bridgecheck.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			words, err := shlex.Split(config.Exec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := must.Get(settings.Load(filepath.Join(dir, "bridge", "bridgecheck.yaml")))(t)
+			words := must.Get(shlex.Split(config.Exec))(t)
 			if _, err := exec.LookPath(words[0]); err != nil {
 				t.Skipf("SKIPPED: the %s starter is not run: %v", s.Language, err)
 			}
@@ -146,9 +137,7 @@ func TestStarters(t *testing.T) {
 			cmd.Dir = filepath.Join(dir, "bridge")
 			cmd.Env = append(os.Environ(), "DRUPAL_URL="+commands["bridge"][2], "BRIDGE_LISTEN="+address)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Start())
 			t.Cleanup(func() {
 				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) // and what it has started
 				_ = cmd.Wait()
@@ -183,10 +172,7 @@ func blamesNone(t *testing.T, report *reports.Report) map[string]reports.Verdict
 // commandsOfPage reads the page's commands by their verb, with free ports in place of its two.
 func commandsOfPage(t *testing.T) map[string][]string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/a-bridge-that-is-up.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/a-bridge-that-is-up.md"))(t)
 	text := string(page)
 	for _, port := range []string{"127.0.0.1:8080", "127.0.0.1:8081"} {
 		address, release, err := freeport.Address()
@@ -214,9 +200,7 @@ func start(t *testing.T, dir string, args []string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(binary, args...)
 	cmd.Env, cmd.Dir = append(env, "PATH="+os.Getenv("PATH"), "HOME="+dir), dir
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
