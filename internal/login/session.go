@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -140,7 +141,7 @@ func load(path string) (map[string]map[string]any, error) {
 		return all, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the tokens: %w", err)
-	case info.Mode().Perm()&0o077 != 0:
+	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows": // which has no such modes
 		return nil, fmt.Errorf("others may read the tokens in %s: chmod 600, or remove it and log in again", path)
 	}
 	data, err := os.ReadFile(path)
