@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSwapped(t *testing.T) {
+	for _, c := range []struct {
+		line, kind string
+		column     int
+		want       string
+	}{
+		{"if a <= b {", "CONDITIONALS_BOUNDARY", 6, "if a < b {"},
+		{"if a <= b {", "CONDITIONALS_NEGATION", 6, "if a > b {"},
+		{"if a && b {", "INVERT_LOGICAL", 6, "if a || b {"},
+		{"x &^= 2", "INVERT_BWASSIGN", 3, "x &= 2"},
+		{"if a == b {", "INVERT_LOGICAL", 6, ""},
+	} {
+		changed, _, err := swapped(c.line, mutant{Kind: c.kind, Column: c.column})
+		if changed != c.want || (err == nil) == (c.want == "") {
+			t.Errorf("%s in %q: %q, %v; want %q", c.kind, c.line, changed, err, c.want)
+		}
+	}
+}
+
+// What is excepted says why, and names a line that the starter still has.
+func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
+	for name := range starters {
+		reviewed, err := readReviewed("reviewed.yaml", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := readLines(filepath.Join("..", "..", "starter", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var source strings.Builder
+		for _, of := range lines {
+			source.WriteString(strings.Join(of, "\n"))
+		}
+		for r := range reviewed {
+			if !strings.Contains(source.String(), r.code) {
+				t.Errorf("reviewed.yaml: the %s starter has no line %q", name, r.code)
+			}
+		}
+	}
+	wrong := filepath.Join(t.TempDir(), "reviewed.yaml")
+	if err := os.WriteFile(wrong, []byte("- {starter: go, kind: X, by: y, code: z, is: equivalent}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReviewed(wrong, "go"); err == nil {
+		t.Error("an entry without a reason is taken")
+	}
+}
+
+func TestAnUnknownStarterIsRefused(t *testing.T) {
+	if err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r")); err == nil {
+		t.Error("cobol is taken for a starter")
+	}
+}
