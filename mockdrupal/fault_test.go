@@ -166,6 +166,12 @@ var faultCases = []struct {
 	}},
 	{mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}, "", 0, contains("200", `"result":NaN}`)},
 	{mockdrupal.Fault{Kind: fault.Excess}, "", 1, contains("200", `"id":8,"result":"stray"}`)},
+	{mockdrupal.Fault{Kind: fault.CloseIdle}, "", 1, func(t *testing.T, w received) {
+		contains("200", `"name":"agent"`)(t, w)
+		if strings.Contains(strings.ToLower(w.head()), "connection: close") {
+			t.Errorf("the end is announced: %s", w.head())
+		}
+	}},
 	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
 	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
 	{mockdrupal.Fault{Kind: fault.WrongID}, "", 1, contains("200", `"id":8`)},

@@ -109,7 +109,13 @@ const excessTime = 300 * time.Millisecond
 
 // SendWith writes the response onto the connection past net/http, with more bytes behind it, and leaves it open for a while:
 // a client that does not look for more uses it for the next request.
-func (x *Exchange) SendWith(more []byte) {
+func (x *Exchange) SendWith(more []byte) { x.sendAndClose(more, excessTime) }
+
+// SendAndClose writes the response as if the connection stayed open, and closes it.
+func (x *Exchange) SendAndClose() { x.sendAndClose(nil, 0) }
+
+// sendAndClose closes the connection after a time in which it reads nothing.
+func (x *Exchange) sendAndClose(more []byte, after time.Duration) {
 	conn, rw, err := x.hijack()
 	if err != nil {
 		x.Drop()
@@ -128,7 +134,7 @@ func (x *Exchange) SendWith(more []byte) {
 	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
 	go func() {
 		defer conn.Close()
-		_ = conn.SetReadDeadline(time.Now().Add(excessTime))
+		_ = conn.SetReadDeadline(time.Now().Add(after))
 		_, _ = io.Copy(io.Discard, rw)
 	}()
 }

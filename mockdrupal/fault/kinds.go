@@ -20,6 +20,7 @@ const (
 	ResetEarly    = "reset-early"
 	Reset         = "reset"
 	Close         = "close"
+	CloseIdle     = "close-idle"
 	Cut           = "cut"
 	LengthLong    = "length-long"
 	LengthShort   = "length-short"
@@ -116,6 +117,7 @@ var kinds = map[string]kind{
 	ResetEarly:  {text: "resets the connection before the body is read", acts: beforeBody, act: func(v *action) { v.Reset() }},
 	Reset:       {text: "reads the request, then resets the connection", act: func(v *action) { v.Reset() }},
 	Close:       {text: "reads the request, then closes the connection in good order, without a response", act: func(v *action) { v.Close() }},
+	CloseIdle:   {text: "sends the response, and closes the connection without having said so", runs: true, act: func(v *action) { v.SendAndClose() }},
 	Cut:         {text: "sends half the body and closes the connection", runs: true, act: cut},
 	LengthLong:  {text: "announces a longer body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) + 64) }},
 	LengthShort: {text: "announces a shorter body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) / 2) }},

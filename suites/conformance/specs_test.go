@@ -120,6 +120,7 @@ var _ = Describe("access", func() {
 	It("access/permission-revoked", Label("area:access", "MUST", "wire:both", "sees:site"), clause("access/permission-revoked"))
 	It("access/credentials-forwarded", Label("area:access", "MUST", "wire:both", "sees:site", "needs:auth-passthrough"), clause("access/credentials-forwarded"))
 	It("access/no-oracle", Label("area:access", "SHOULD", "wire:both", "sees:site"), clause("access/no-oracle"))
+	It("access/cors", Label("area:access", "MUST", "wire:front", "sees:front"), clause("access/cors"))
 	It("access/csrf", Label("area:access", "MUST", "wire:front", "sees:front", "needs:auth-cookie"), clause("access/csrf"))
 	It("access/per-credential", Label("area:access", "MUST", "wire:both", "sees:site", "needs:auth-bearer"), clause("access/per-credential"))
 })
@@ -289,6 +290,7 @@ var _ = Describe("upstream", func() {
 	It("upstream/post-only", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/post-only"))
 	It("upstream/result-status", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/result-status"))
 	It("upstream/excess-bytes", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/excess-bytes"))
+	It("upstream/idle-closed", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/idle-closed"))
 	It("upstream/error-any-status", Label("area:upstream", "MUST", "wire:both", "sees:site"), clause("upstream/error-any-status"))
 })
 

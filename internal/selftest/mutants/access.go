@@ -273,6 +273,14 @@ func accessVariants() []Mutant {
 				}
 				return false
 			})},
+		{Name: "cors-for-everyone", Why: "any page may read what it asks for without credentials", Middleware: onResponse(allRequests, func(x *exchange) {
+			x.Header.Set("Access-Control-Allow-Origin", "*")
+		})},
+		{Name: "cors-of-one-page", Why: "the bridge's own page, at another host, may read with credentials", Middleware: onResponse(allRequests, func(x *exchange) {
+			x.Header.Set("Access-Control-Allow-Origin", "https://console.example")
+			x.Header.Set("Access-Control-Allow-Credentials", "true")
+			x.Header.Add("Vary", "Origin")
+		})},
 		{Name: "broad-with-permission-ttl", Profile: testbed.Broad, Claims: "permission-ttl", Why: "what a caller may run can be cached where every caller sees all tools"},
 		{Name: "broad-unclaimed", Profile: testbed.Broad, Claims: "-visibility-broad,permission-ttl", Why: "a bridge need not claim how it shows tools: it may show all to every caller"},
 		{Name: "limits-wrong-passwords", Why: "a bridge may refuse new callers for an hour after 50 wrong passwords, so that the site does not lock its accounts", Options: func(o *bridge.Options) {

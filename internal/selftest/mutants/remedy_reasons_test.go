@@ -48,6 +48,7 @@ var NotMechanical = map[string]string{
 	"fresh/schema-mismatch":                  cached,
 	"upstream/result-status":                 inside,
 	"upstream/excess-bytes":                  inside,
+	"upstream/idle-closed":                   inside,
 	"upstream/pooled":                        inside,
 	"upstream/timeout":                       inside,
 	"upstream/down-and-up":                   inside,

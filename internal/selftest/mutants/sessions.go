@@ -14,6 +14,12 @@ import (
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
 func sessionMutants() []Mutant {
 	return []Mutant{
+		{Name: "cors-reflects-any-origin", Breaks: Clauses("access/cors"), Origin: Peer, Why: "the library's default with credentials is to send back what came",
+			Middleware: permitting(func(origin, _ string) bool { return origin != "null" })},
+		{Name: "cors-trusts-null", Breaks: Clauses("access/cors"), Origin: Peer, Why: "null is in the list, for pages opened from a file",
+			Middleware: permitting(func(origin, _ string) bool { return origin == "null" })},
+		{Name: "cors-origin-by-its-beginning", Breaks: Clauses("access/cors"), Origin: Peer,
+			Middleware: permitting(func(origin, host string) bool { return strings.HasPrefix(origin, "https://"+host) })},
 		{Name: "session-calls-of-any-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a form on another site runs a tool",
 			Middleware: onSessionCall(func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })},
 		{Name: "session-calls-as-text-that-speaks-of-json", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is searched for application/json, which a form on another site can put into a parameter of the media type",
@@ -287,4 +293,15 @@ func (c lineLimiter) Write(b []byte) (int, error) {
 	}
 	_, err := c.Writer.Write(line)
 	return len(b), err
+}
+
+// permitting lets pages of the origins that it trusts read every response with the caller's credentials.
+func permitting(trusted func(origin, host string) bool) middleware {
+	return onResponse(allRequests, func(x *exchange) {
+		if origin := x.Request.Header.Get("Origin"); origin != "" && trusted(origin, (&url.URL{Host: x.Request.Host}).Hostname()) {
+			x.Header.Set("Access-Control-Allow-Origin", origin)
+			x.Header.Set("Access-Control-Allow-Credentials", "true")
+			x.Header.Add("Vary", "Origin")
+		}
+	})
 }

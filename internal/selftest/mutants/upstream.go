@@ -81,7 +81,8 @@ func upstreamMutants() []Mutant {
 				}
 				return resp, err
 			})},
-		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepLeftBytes()},
+		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(true)},
+		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(false)},
 		{Name: "methods-in-lower-case", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/result-exact"), Origin: Imagined,
 			Transport: onCall(func(_ *http.Request, call map[string]any) {
 				if method, ok := call["method"].(string); ok {
@@ -435,8 +436,9 @@ func replaceCallStatus(is, becomes int) transport {
 	})
 }
 
-// keepLeftBytes makes calls one after the other on a connection of its own, whose reader keeps what was not announced.
-func keepLeftBytes() transport {
+// keepConnection makes calls one after the other on a connection of its own. It keeps bytes that were not announced for the next
+// response, or looks for such bytes before it sends, but not for the connection's end.
+func keepConnection(leftBytes bool) transport {
 	var (
 		mu     sync.Mutex
 		conn   net.Conn
@@ -448,6 +450,12 @@ func keepLeftBytes() transport {
 		}
 		defer mu.Unlock()
 		send := func() (resp *http.Response, body []byte, err error) {
+			if conn != nil && !leftBytes && conn.SetReadDeadline(time.Now().Add(time.Millisecond)) == nil {
+				if n, _ := conn.Read(make([]byte, 1)); n > 0 || reader.Buffered() > 0 {
+					conn.Close()
+					conn = nil
+				}
+			}
 			if conn == nil {
 				if conn, err = net.Dial("tcp", r.URL.Host); err != nil {
 					conn = nil

@@ -33,6 +33,7 @@ var Checks = []check.Check{
 	{ID: "access/permission-revoked", TellsApart: true, Sees: check.Site, ByMCP: true, Run: permissionRevoked},
 	{ID: "access/anonymous-granted", TellsApart: true, Sees: check.Site, Waits: true, Run: anonymousGranted, WithoutSite: grantedToAnonymous},
 	{ID: "access/no-oracle", TellsApart: true, Sees: check.Site, Run: noOracle},
+	{ID: "access/cors", Sees: check.Front, Run: cors},
 	{ID: "access/csrf", ByMock: true, Sees: check.Front, Run: csrf},
 	{ID: "access/bad-credentials", TellsApart: true, ByMock: true, Sees: check.Front, Guesses: true, Run: badCredentials},
 	{ID: "access/no-cross-talk", TellsApart: true, Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
@@ -258,6 +259,30 @@ func noOracle(ctx context.Context, t *check.T) {
 		}
 		if t.Claims("mcp") {
 			testNamesByMCP(ctx, t, who, names)
+		}
+	}
+}
+
+// cors asks as pages of other hosts do in a browser that knows the caller's credentials.
+func cors(ctx context.Context, t *check.T) {
+	agent := t.As(check.Agent)
+	agent.List(ctx).MustSucceed()
+	preflight := http.Header{"Access-Control-Request-Method": {http.MethodPost}, "Access-Control-Request-Headers": {"authorization,content-type"}}
+	for _, origin := range []string{"https://elsewhere.invalid", "https://" + t.Hostname() + ".elsewhere.invalid", "null"} {
+		for what, r := range check.InOrder(map[string]check.Request{
+			"list":                {Path: check.ListPath, Header: http.Header{}},
+			"preflight of invoke": {Method: http.MethodOptions, Path: check.InvokePath, Header: preflight.Clone()},
+		}) {
+			r.Header.Set("Origin", origin)
+			t.Row(check.Agent, "", what+" with Origin: "+origin, func() {
+				t.Expect(agent.Send(ctx, r)).To(match.ConformHeader("Access-Control-Allow-Credentials", "no permission to read it with credentials", func(r *check.Response) string {
+					to, with := r.Header.Get("Access-Control-Allow-Origin"), r.Header.Get("Access-Control-Allow-Credentials")
+					if to == origin && with == "true" {
+						return "Access-Control-Allow-Origin: " + to + " and Access-Control-Allow-Credentials: true"
+					}
+					return ""
+				}))
+			})
 		}
 	}
 }

@@ -120,6 +120,20 @@ func excessBytes(ctx context.Context, t *check.T) {
 	scenario.WaitRecovered(ctx, t, call)
 }
 
+// idleClosed makes two calls: the site closes the connection behind its response to the first, as it does with those that
+// nobody uses for a time.
+func idleClosed(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: fault.CloseIdle, Route: route.JSONRPC})
+	first := t.Call(ctx, call)
+	disarm()
+	time.Sleep(100 * time.Millisecond) // until any client can have seen it
+	for i, r := range []*check.Response{first, t.Call(ctx, call)} {
+		t.Row(call.Identity, call.Tool, []string{"the call", "the call after it"}[i], func() { t.Expect(r).To(match.HaveStatus(http.StatusOK)) })
+	}
+}
+
 // authError gets the 401 twice: as the site sends it to callers without credentials, with its challenge, and by a fault on
 // a call of a caller with credentials, as when a password has changed; that one has no challenge to forward.
 func authError(ctx context.Context, t *check.T) {

@@ -38,6 +38,7 @@ var Checks = []check.Check{
 	{ID: "upstream/post-only", Sees: check.Journal, ByMCP: true, Run: postOnly},
 	{ID: "upstream/result-status", Sees: check.Journal, Run: resultStatus},
 	{ID: "upstream/excess-bytes", Sees: check.Journal, Run: excessBytes},
+	{ID: "upstream/idle-closed", Sees: check.Journal, Run: idleClosed},
 	{ID: "upstream/error-any-status", Sees: check.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
 }
 
