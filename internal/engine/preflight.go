@@ -148,7 +148,7 @@ func siteDown(t *check.T, list *check.Response) error {
 		}
 		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it does not respond: %s", t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil {
-		reason = fmt.Errorf("the bridge responds, but none of its requests reaches the site that the run has put there; point the bridge at it: %s", t.Redact.Text(list.Outcome()))
+		reason = fmt.Errorf("the bridge responds, but none of its requests reaches the site that the run has put there; point the bridge at it, or start it anew where it has given its site up: %s", t.Redact.Text(list.Outcome()))
 	}
 	return &UnreachableError{URL: t.URL, Reason: reason}
 }
