@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/connections"
@@ -69,6 +71,12 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 	if b != nil && s.TLSConfig == nil {
 		b.warnPlain(l.Addr())
 	}
+	patient := &patientListener{}
+	if tcp, ok := l.(*net.TCPListener); ok && b != nil {
+		defer tcp.Close() // where nothing has accepted
+		patient.TCPListener, l = tcp, patient
+		patient.next, s.ConnState = s.ConnState, patient.note
+	}
 	l = keepSpares(l)
 	if h, ok := s.Handler.(*connections.Handler); ok {
 		l = h.Listener(l)
@@ -93,15 +101,84 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 		case <-b.drain():
 		}
 	}
+	if patient.TCPListener != nil {
+		patient.Close()
+		ended <- <-ended // the last connection is accepted
+		patient.awaitRead()
+	}
 	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
 	if err := s.Shutdown(last); err != nil {
 		s.Close()
 	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("the bridge stopped serving: %w", err)
 	}
 	return nil
+}
+
+// patientListener closes when nobody waits to be accepted: the system resets a connection that waits, and http.Server closes one
+// whose request it reads when it shuts down. A proxy may have sent a POST there, which it does not repeat.
+type patientListener struct {
+	*net.TCPListener
+	closing atomic.Bool
+	unread  sync.Map                       // net.Conn: those of which no request has been read
+	next    func(net.Conn, http.ConnState) // the ConnState that the server had; nil: none
+}
+
+// note is the server's ConnState.
+func (l *patientListener) note(c net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		l.unread.Store(c, true)
+	} else {
+		l.unread.Delete(c)
+	}
+	if l.next != nil {
+		l.next(c, state)
+	}
+}
+
+// awaitRead waits until the first request of each connection is being served, for a second at most.
+func (l *patientListener) awaitRead() {
+	for range 20 {
+		time.Sleep(50 * time.Millisecond) // also what it takes from the reading of a request to its handler
+		unread := false
+		l.unread.Range(func(any, any) bool { unread = true; return false })
+		if !unread {
+			return
+		}
+	}
+}
+
+// Close makes Accept close the listener.
+func (l *patientListener) Close() error {
+	if l.closing.Swap(true) {
+		return nil
+	}
+	return l.SetDeadline(time.Now())
+}
+
+// How long Accept looks whether somebody waits, and when it closes whoever does.
+const (
+	lastLook  = time.Millisecond
+	lastLooks = 200
+)
+
+func (l *patientListener) Accept() (net.Conn, error) {
+	for n := 0; ; n++ {
+		began := time.Now()
+		c, err := l.TCPListener.Accept()
+		if err == nil || !l.closing.Load() {
+			return c, err
+		}
+		if n > 0 && time.Since(began) < 3*lastLook || n == lastLooks { // else others had the processor, while somebody may have come
+			l.TCPListener.Close()
+			return nil, net.ErrClosed
+		}
+		if err := l.SetDeadline(time.Now().Add(lastLook)); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // ServeAdmin serves the operator's endpoints of a bridge on l until stop is called. Its connections have bounds of their own.

@@ -139,13 +139,13 @@ func echoSite(t *testing.T) (*mockdrupal.Drupal, string) {
 
 // replica is a bridge that is restarted.
 type replica struct {
-	t               *testing.T
-	address, config string
-	process         *exec.Cmd
+	t                        *testing.T
+	program, address, config string
+	process                  *exec.Cmd
 }
 
 func newReplica(t *testing.T, site string) *replica {
-	r := &replica{t: t, address: free(t), config: filepath.Join(t.TempDir(), "bridge.yaml")}
+	r := &replica{t: t, program: program.Build(t), address: free(t), config: filepath.Join(t.TempDir(), "bridge.yaml")}
 	write(t, r.config, "drupal: "+site+"\nlisten: "+r.address+"\nallowed_hosts: [localhost]\ntrusted_proxies: [127.0.0.1]\ndrain_pause: 5s\n")
 	r.start()
 	t.Cleanup(func() {
@@ -156,7 +156,7 @@ func newReplica(t *testing.T, site string) *replica {
 }
 
 func (r *replica) start() {
-	r.process = exec.Command(program.Build(r.t), "bridge", "--config", r.config)
+	r.process = exec.Command(r.program, "bridge", "--config", r.config)
 	r.process.Env = []string{"PATH=" + os.Getenv("PATH")}
 	if err := r.process.Start(); err != nil {
 		r.t.Fatal(err)
