@@ -63,7 +63,9 @@ type Run struct {
 	timeouts           Timeouts     // unless Settings.Spent has them
 	siteRecovered      atomic.Bool  // the site has failed and come back
 	futileRetries      atomic.Int32 // requests that were sent again for a site that then failed still
-	futileWaits        atomic.Int32 // requests that the bridge refused for their number however long they waited
+	futileWaits        atomic.Int32 // requests in succession that the bridge refused for their number however long they waited
+	limits             atomic.Bool  // it has refused one for their number
+	places             sync.Map     // caller, kind and tool of those that it has refused → whether it has served one since
 	refusedCredentials atomic.Int32 // with 401
 	lateness           lateness
 }
@@ -106,6 +108,7 @@ type Scope struct {
 	exemption exemption
 	unsent    atomic.Int64 // requests that the run had no patience for
 	unserved  atomic.Bool  // the bridge did not serve a request
+	waited    atomic.Int64 // nanoseconds, for a bridge that limits how often its caller calls
 	traffic   traffic
 }
 

@@ -1,6 +1,7 @@
 package patience
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -128,14 +129,22 @@ func (s *sending) retryAfter(pause time.Duration) bool {
 }
 
 // waitForPlace waits while a bridge in front of a known site limits how often its caller calls, as any bridge may, and sends
-// the request again. The site's journal shows that it was the bridge. After three requests that are refused however long they
-// wait, the run waits no more. A bridge that refuses for longer, after the many wrong credentials of a run, is not to blame.
+// the request again. The site's journal shows that it was the bridge. After three requests in succession that are refused however
+// long they wait, the run waits no more. A bridge that refuses for longer, after the many wrong credentials of a run, is not to
+// blame, and neither is one that limits how often a tool is called, where a check calls it so often that the waits take too long.
 func (s *sending) waitForPlace() {
 	run, a := s.run, s.response
 	if a.Status == http.StatusUnauthorized && !s.Creds.Empty() {
 		run.refusedCredentials.Add(1)
 	}
-	for n := 0; s.Policy.WaitForPlace && a.Throttled() && s.siteRefusedNone(); n++ {
+	if !s.Policy.WaitForPlace || !a.Throttled() && !run.limits.Load() {
+		return
+	}
+	tool, _ := a.Invoked()
+	place := fmt.Sprint(s.Who, " ", s.kind, " ", tool)
+	for n := 0; a.Throttled() && s.siteRefusedNone(); n++ {
+		run.limits.Store(true)
+		served, _ := run.places.LoadOrStore(place, false)
 		pause, _ := a.Busy()
 		refused := run.refusedCredentials.Load()
 		switch {
@@ -150,13 +159,22 @@ func (s *sending) waitForPlace() {
 		if run.futileWaits.Load() >= maxFutile {
 			return
 		}
-		if n == maxRetries || pause > longestWait || !s.request.Rewind() {
+		if n == maxRetries || s.waited.Load() > int64(longestWait) || pause > longestWait || !s.request.Rewind() {
+			if served == true && pause <= longestWait {
+				s.Exempt(fmt.Sprintf("the bridge limits how often %s may call %s, and the check calls more often: raise that limit of the bridge while it is tested", s.Who, cmp.Or(tool, s.kind)))
+				return
+			}
 			run.futileWaits.Add(1)
 			return
 		}
+		s.waited.Add(int64(pause))
 		if !s.retryAfter(pause) {
 			return
 		}
+	}
+	if _, refused := run.places.Load(place); refused && !a.Throttled() && a.Err == nil {
+		run.places.Store(place, true)
+		run.futileWaits.Store(0)
 	}
 }
 
