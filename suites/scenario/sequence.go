@@ -14,7 +14,7 @@ import (
 )
 
 // stepsDrawn is how many steps a drawn sequence has at most.
-const stepsDrawn = 50
+const stepsDrawn = 80
 
 // deed is what a step does.
 type deed string
