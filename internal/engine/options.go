@@ -370,4 +370,4 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 }
 
 // defaultCases is how many generated cases a check tries at most.
-const defaultCases = 200
+const defaultCases = 400

@@ -212,9 +212,6 @@ func (l *lateness) turnsSince(start time.Time) []lateTurn {
 	return slices.Clone(l.turns[i:])
 }
 
-// Calm reports whether this process has had each of its turns in time since then.
-func (s *Scope) Calm(since time.Time) bool { return len(s.run.lateness.turnsSince(since)) == 0 }
-
 // ExemptIfLate exempts the check, which found something to be late or refused under load, where the machine was overloaded while
 // it ran, or gives a process too few files for that: this process got its turn late, or gets so little of a processor that a
 // bridge in its place takes several times as long. A system may wake a process in time that then hardly computes.

@@ -229,8 +229,8 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 		caller.List(ctx).MustSucceed()
 		return func() *check.Response { return caller.List(ctx) }
 	}
-	few := fastest(50, 0, t.Calm, list(100))
-	many := fastest(500, 3*few, t.Calm, list(10_000))
+	few := fastest(50, 0, list(100))
+	many := fastest(500, 3*few, list(10_000))
 	if many > 3*few {
 		t.ExemptIfLate()
 	}
@@ -245,7 +245,7 @@ func discoveryBudget(ctx context.Context, t *check.T) {
 	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: discovery})
 	t.As(who).List(ctx).MustSucceed()
-	warm := fastest(500, discovery/10, t.Calm, func() *check.Response { return t.As(who).List(ctx) })
+	warm := fastest(500, discovery/10, func() *check.Response { return t.As(who).List(ctx) })
 	if warm > discovery/10 {
 		t.ExemptIfLate()
 	}
@@ -274,23 +274,19 @@ const enoughNoise = 4 * time.Second
 // than enoughNoise.
 const mayRefresh = 4
 
-// whileCalm is how many requests show how long one takes where nothing else computes meanwhile: a bridge that builds a page of
-// 10,000 tools each time keeps a processor busy with each.
-const whileCalm = 20
-
-// A machine that is busy does not make each of so many requests take so many times as long as they may.
+// No busy machine makes each of inARow requests take farOff times as long as they may: a bridge that builds a page of 10,000 tools
+// for each is told after these.
 const (
 	inARow = 12
-	farOff = 4
+	farOff = 20
 )
 
-// fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds. Where calm says
-// that there was none since a time, and where all take far longer, it takes fewer.
-func fastest(n int, enough time.Duration, calm func(since time.Time) bool, ask func() *check.Response) time.Duration {
+// fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds.
+func fastest(n int, enough time.Duration, ask func() *check.Response) time.Duration {
 	began := time.Now()
 	least := ask().Took
 	for i := 1; i < n && least > enough && (i < mayRefresh || time.Since(began) < enoughNoise); i++ {
-		if i >= whileCalm && calm(began) || i >= inARow && enough > 0 && least > farOff*enough {
+		if i >= inARow && enough > 0 && least > farOff*enough {
 			break
 		}
 		least = min(least, ask().Took)

@@ -19,7 +19,7 @@ func TestFastestLooksBehindAnExpiredCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				got := fastest(50, 2*time.Millisecond, func(time.Time) bool { return true }, func() *check.Response {
+				got := fastest(50, 2*time.Millisecond, func() *check.Response {
 					took := 5 * time.Second
 					if asked >= test.slow {
 						took = time.Millisecond
