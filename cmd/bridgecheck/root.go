@@ -78,7 +78,7 @@ Exit codes: 0 conformant · 1 not conformant · 2 wrong usage or configuration �
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRun(), newChecks(), newMock(), newTools(), newAuth(), newBridge(), newHealthy(), newFixtures(), newInit(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
+	root.AddCommand(newRun(), newChecks(), newMock(), newTools(), newConsole(), newAuth(), newBridge(), newHealthy(), newFixtures(), newInit(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
 	root.SetFlagErrorFunc(flagError)
 	strictArguments(root)
 	addCompletions(root)

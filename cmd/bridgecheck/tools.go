@@ -279,17 +279,27 @@ func ofSite(ctx context.Context, site *fixtures.Site) (*surface.Surface, error) 
 	defer front.Close()
 	o := engine.Options{Capabilities: engine.DefaultCapabilities}
 	o.Site.Drupal = drupal
-	return list(ctx, engine.Target{URL: front.URL}, o)
+	return list(ctx, engine.Target{URL: front.URL}, o, nil)
 }
 
 // bridge lists the tools of the bridge that the flags name.
-func (s *toolsSource) bridge(cmd *cobra.Command) (*surface.Surface, string, error) {
-	p, err := s.plan(cmd)
+func (s *toolsSource) bridge(cmd *cobra.Command) (seen *surface.Surface, name string, err error) {
+	err = s.onStage(cmd, func(target engine.Target, bridge string, o engine.Options) error {
+		name = bridge
+		seen, err = list(cmd.Context(), target, o, nil)
+		return err
+	})
+	return seen, name, err
+}
+
+// onStage starts what the flags name, as a run does, and stops it when use has ended. The name of the bridge is without secrets.
+func (f *runFlags) onStage(cmd *cobra.Command, use func(target engine.Target, name string, o engine.Options) error) error {
+	p, err := f.plan(cmd)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	if p.reportDir, err = os.MkdirTemp("", "bridgecheck-*"); err != nil {
-		return nil, "", fmt.Errorf("make a directory for the log of the bridge: %w", err)
+		return fmt.Errorf("make a directory for the log of the bridge: %w", err)
 	}
 	defer os.RemoveAll(p.reportDir)
 	defer func() {
@@ -300,19 +310,20 @@ func (s *toolsSource) bridge(cmd *cobra.Command) (*surface.Surface, string, erro
 	defer p.closeGroup(cmd.Context())
 	stage, err := p.stage(cmd.Context(), p.legs[0])
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer stage.close()
-	seen, err := list(cmd.Context(), stage.target, stage.options(p.legs[0].options))
 	name := p.exec
 	if name == "" {
 		name = stage.target.URL
 	}
-	return seen, p.legs[0].options.Redactor().Text(name), err
+	o := stage.options(p.legs[0].options)
+	return use(stage.target, o.Redactor().Text(name), o)
 }
 
-// list asks a bridge for its tools as each caller of whom there are credentials, and as nobody.
-func list(ctx context.Context, target engine.Target, o engine.Options) (*surface.Surface, error) {
+// list asks a bridge for its tools as each caller of whom there are credentials, and as nobody. A list that cannot be read goes into
+// broken, by its caller; nil: it is an error, as is a bridge that refuses all.
+func list(ctx context.Context, target engine.Target, o engine.Options, broken map[string]string) (*surface.Surface, error) {
 	callers := []check.Identity{check.Anonymous}
 	for who := range o.Callers.Credentials {
 		callers = append(callers, who)
@@ -334,6 +345,8 @@ func list(ctx context.Context, target engine.Target, o engine.Options) (*surface
 			caller.Refused = last.Status
 		case last.Status == 0:
 			return nil, &engine.UnreachableError{URL: target.URL, Reason: last.Err}
+		case fault != "" && broken != nil:
+			broken[caller.Name] = fault
 		case fault != "":
 			return nil, fmt.Errorf("the list of tools of %s cannot be read: %s", who, fault)
 		default:
@@ -341,7 +354,7 @@ func list(ctx context.Context, target engine.Target, o engine.Options) (*surface
 		}
 		seen.Add(caller, tools)
 	}
-	if !served {
+	if !served && broken == nil {
 		return nil, usagef("the bridge refuses all callers: give it credentials of a caller by --config")
 	}
 	return seen, nil

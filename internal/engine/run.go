@@ -412,3 +412,15 @@ func Client(ctx context.Context, target Target, o Options, who check.Identity) (
 	}
 	return t.As(who), nil
 }
+
+// Try runs one check that is no clause's of the contract, outside of any run: nothing has looked at the target before.
+func Try(ctx context.Context, target Target, o Options, c check.Check) (reports.Result, error) {
+	o.Extra = append(slices.Clone(o.Extra), c)
+	env, err := newRun(target, o)
+	if err != nil {
+		return reports.Result{}, err
+	}
+	defer env.Transport.CloseIdleConnections()
+	env.Context, env.End = ctx, func(error) {}
+	return env.Test(ctx, named(c)).Result, nil
+}

@@ -39,6 +39,7 @@ var servers = []struct {
 	{regexp.MustCompile(`^(bin/)?bridgecheck mock\b`), regexp.MustCompile(`mock (quirks|record|verify)\b`), "8080"},
 	{regexp.MustCompile(`^(bin/)?bridgecheck bridge\b`), regexp.MustCompile(`--(check-config|stdio|help)\b`), "8081"},
 	{regexp.MustCompile(`^(bin/)?bridgecheck report serve\b`), nil, "8082"},
+	{regexp.MustCompile(`^(bin/)?bridgecheck console\b`), nil, "8083"},
 }
 
 // fewChecks stand in for all checks in runs that have the mock behind the bridge: all runs of the pages together would

@@ -1,0 +1,255 @@
+// Package callpage serves one page on which a person calls the tools of a bridge as any caller and sees both sides of each exchange.
+//
+// It sends nothing and judges nothing: whoever calls it brings the tools and a function that calls one. Its invariant: nothing is
+// sent for a request that lacks the token of the address or came to another host, nor for a GET.
+package callpage
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bridgecheck/bridgecheck/internal/surface"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+//go:embed page.gohtml page.css page.js
+var assets embed.FS
+
+// The ways of a call to the bridge.
+const (
+	REST = "REST"
+	MCP  = "MCP"
+)
+
+// Options are what the page shows.
+type Options struct {
+	Token  string   // in the address of the page, http://HOST/TOKEN/
+	Hosts  []string // host:port that the page has
+	Title  string   // the target
+	Site   bool     // the requests that reach the site are seen
+	Ways   []string // that the bridge has
+	Redact func(string) string
+	// List also says, by caller, what is wrong with lists that cannot be read.
+	List func(context.Context) (*surface.Surface, map[string]string, error)
+	Call func(context.Context, Call) (reports.Result, error) // its evidence is what was sent
+}
+
+// Call is what a person sends.
+type Call struct {
+	Caller    string          `json:"caller"`
+	Way       string          `json:"way"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// server has one call at a time under way: what reaches the site meanwhile is of that call.
+type server struct {
+	Options
+	pages  *template.Template
+	mu     sync.Mutex
+	seen   *surface.Surface
+	broken map[string]string
+}
+
+// Handler lists the tools and serves the page.
+func Handler(ctx context.Context, o Options) (http.Handler, error) {
+	s := &server{Options: o}
+	var err error
+	if s.seen, s.broken, err = o.List(ctx); err != nil {
+		return nil, err
+	}
+	visible := func(text string) string { return terminal.Visible(o.Redact(text)) }
+	s.pages, err = template.New("").Funcs(template.FuncMap{"visible": visible, "body": body, "json": text, "list": list}).ParseFS(assets, "*.gohtml")
+	if err != nil {
+		return nil, fmt.Errorf("read the page of the console: %w", err)
+	}
+	mux, base := http.NewServeMux(), "/"+o.Token+"/"
+	mux.HandleFunc("GET "+base+"{$}", s.page)
+	mux.Handle("GET "+base+"page.css", http.StripPrefix(base, http.FileServerFS(assets)))
+	mux.Handle("GET "+base+"page.js", http.StripPrefix(base, http.FileServerFS(assets)))
+	mux.HandleFunc("POST "+base+"list", s.listAgain)
+	mux.HandleFunc("POST "+base+"send", s.send)
+	return s.guard(base, mux), nil
+}
+
+// guard lets only requests for this page through. The token is part of the path, for a cookie would go to every port of this machine.
+func (s *server) guard(base string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := r.URL.Path[:min(len(base), len(r.URL.Path))]
+		if !slices.Contains(s.Hosts, r.Host) || subtle.ConstantTimeCompare([]byte(given), []byte(base)) != 1 {
+			http.Error(w, "open the address that bridgecheck console printed", http.StatusForbidden)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) write(w http.ResponseWriter, name string, data any) {
+	var b bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(b.Bytes()) //nolint:errcheck // the reader is gone
+}
+
+func (s *server) listAgain(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, broken, err := s.List(r.Context())
+	if err != nil {
+		http.Error(w, s.Redact(err.Error()), http.StatusBadGateway)
+		return
+	}
+	s.seen, s.broken = seen, broken
+	http.Redirect(w, r, "./?"+r.URL.RawQuery, http.StatusSeeOther)
+}
+
+// maxCall bounds what the page sends, in bytes.
+const maxCall = 1 << 20
+
+func (s *server) send(w http.ResponseWriter, r *http.Request) {
+	var call Call
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall))
+	d.DisallowUnknownFields()
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if kind != "application/json" || d.Decode(&call) != nil || call.Tool == "" || call.Caller == "" || call.Arguments == nil || !slices.Contains(s.Ways, call.Way) {
+		http.Error(w, "a call is a JSON object of at most 1 MiB with caller, way ("+strings.Join(s.Ways, " or ")+"), tool and arguments", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result, err := s.Call(r.Context(), call)
+	if err != nil {
+		http.Error(w, s.Redact(err.Error()), http.StatusBadGateway)
+		return
+	}
+	s.write(w, "result", map[string]any{"Result": result, "Site": s.Site, "Last": len(result.Evidence) - 1})
+}
+
+// view is what the page shows for an address.
+type view struct {
+	Options
+	Callers []callerView
+	Caller  string // who is chosen
+	Tools   []*toolView
+	Chosen  *toolView // nil: no tool is
+	Form    field
+}
+
+type callerView struct {
+	surface.Caller
+	Tools  int
+	Broken string // what is wrong with the list; "": nothing that keeps it from being read
+}
+
+// toolView is a tool as the chosen caller sees it, or as another does if that one does not.
+type toolView struct {
+	Name, Title, Description string
+	Shown                    map[string]any
+	Hidden                   bool     // the chosen caller is not shown it
+	Others                   []string // callers who are shown it, if the chosen one is not
+	Differs                  []string // callers who are shown it otherwise
+}
+
+func (s *server) page(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	seen, broken := s.seen, s.broken
+	s.mu.Unlock()
+	query := r.URL.Query()
+	v := view{Options: s.Options, Caller: query.Get("caller")}
+	for _, c := range seen.Callers {
+		n := 0
+		for _, t := range seen.Tools {
+			if slices.Contains(t.Callers, c.Name) {
+				n++
+			}
+		}
+		v.Callers = append(v.Callers, callerView{c, n, broken[c.Name]})
+	}
+	if !slices.ContainsFunc(v.Callers, func(c callerView) bool { return c.Name == v.Caller }) {
+		v.Caller = mostShown(v.Callers)
+	}
+	v.Tools = toolsOf(seen, v.Caller)
+	if name := query.Get("tool"); name != "" {
+		v.Chosen = &toolView{Name: name, Hidden: true} // a bridge may have a tool that it shows to nobody
+		if i := slices.IndexFunc(v.Tools, func(t *toolView) bool { return t.Name == name }); i >= 0 {
+			v.Chosen = v.Tools[i]
+		}
+		v.Form = fieldOf("", v.Chosen.Shown["inputSchema"], true, new(int))
+	}
+	s.write(w, "page", v)
+}
+
+// mostShown is the caller who is shown the most tools.
+func mostShown(callers []callerView) string {
+	return slices.MaxFunc(callers, func(a, b callerView) int { return a.Tools - b.Tools }).Name
+}
+
+// toolsOf are the tools of all callers, each once, as one of them sees it where it does.
+func toolsOf(seen *surface.Surface, caller string) []*toolView {
+	var all []*toolView
+	for _, t := range seen.Tools {
+		mine := slices.Contains(t.Callers, caller)
+		if last := len(all) - 1; last < 0 || all[last].Name != t.Name() {
+			all = append(all, &toolView{Name: t.Name(), Hidden: true})
+		}
+		v := all[len(all)-1]
+		switch {
+		case mine:
+			v.Differs, v.Others, v.Hidden = append(v.Differs, v.Others...), nil, false
+		case v.Hidden:
+			v.Others = append(v.Others, t.Callers...)
+		default:
+			v.Differs = append(v.Differs, t.Callers...)
+		}
+		if mine || v.Shown == nil {
+			v.Shown = t.Shown
+			v.Title, _ = t.Shown["title"].(string)
+			v.Description, _ = t.Shown["description"].(string)
+		}
+	}
+	return all
+}
+
+// body is a message's body to read: JSON is indented.
+func body(m reports.Message) string {
+	var b bytes.Buffer
+	switch {
+	case m.Encoding != "":
+		return "(" + m.Encoding + ") " + m.Body
+	case json.Indent(&b, []byte(m.Body), "", "  ") == nil:
+		return b.String()
+	}
+	return m.Body
+}
+
+// text is a value as JSON.
+func text(v any) (string, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return string(raw), nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSpace(b.String()), err
+}
+
+func list(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,103 @@
+package callpage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/surface"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+const host, base = "127.0.0.1:8083", "/token/"
+
+// ask sends a request to a page on which agent and admin see the given tools.
+func ask(t *testing.T, call func(Call) (reports.Result, error), method, path, body string, tools ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	var shown []map[string]any
+	for _, text := range tools {
+		tool := map[string]any{}
+		must.Do(t, json.Unmarshal([]byte(text), &tool))
+		shown = append(shown, tool)
+	}
+	handler := must.Get(Handler(t.Context(), Options{
+		Token: "token", Hosts: []string{host}, Title: "a bridge", Ways: []string{REST, MCP},
+		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
+		List: func(context.Context) (*surface.Surface, map[string]string, error) {
+			seen := &surface.Surface{}
+			seen.Add(surface.Caller{Name: "admin"}, shown)
+			seen.Add(surface.Caller{Name: "agent"}, shown[:min(1, len(shown))])
+			seen.Add(surface.Caller{Name: "guest", Refused: 401}, nil)
+			seen.Add(surface.Caller{Name: "odd"}, nil)
+			return seen, map[string]string{"odd": "tools is no array"}, nil
+		},
+		Call: func(_ context.Context, c Call) (reports.Result, error) { return call(c) },
+	}))(t)
+	r := httptest.NewRequest(method, "http://"+host+base+path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestPage(t *testing.T) {
+	hostile := `{"name": "a\"><script>x</script>\u202e", "title": "<img src=x>", "description": "token hunter2", "inputSchema": {"type": "object", "required": ["z"], "properties": {
+		"<i>": {"type": "string", "description": "</label><script>y</script>"}, "z": {"enum": ["\"><b>", null, 1.50]}, "deep": {"type": "object", "properties": {"flag": {"type": "boolean"}}},
+		"list": {"type": "array"}, "either": {"type": ["string", "null"]}, "free": {"type": "object"}, "any": true, "all": {"type": "string", "allOf": [{}]}, "one": {"const": 7}}}}`
+	page := ask(t, nil, "GET", "?caller=agent&tool=a%22%3E%3Cscript%3Ex%3C%2Fscript%3E%E2%80%AE", "", hostile, `{"name": "b"}`)
+	body := page.Body.String()
+	for _, wrong := range []string{"<script>x", "<script>y", "<img src", "<i>", `"><b>`, "hunter2", "\u202e</a>"} {
+		if strings.Contains(body, wrong) {
+			t.Errorf("the page has %q as it came", wrong)
+		}
+	}
+	for _, want := range []string{`[redacted]`, `refused: 401`, `the list cannot be read: tools is no array`, `not shown to agent; admin sees it`,
+		`<div data-kind="string" data-name="&lt;i&gt;">`, `<fieldset data-kind="object" data-name="deep">`, `<option value="true">`,
+		`<div data-kind="choice" data-name="z">`, `<option value="null">`, `<div data-kind="json" data-name="list">`, `<div data-kind="json" data-name="either">`,
+		`<div data-kind="json" data-name="free">`, `<div data-kind="json" data-name="any">`, `<option value="7">`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Index(body, `data-name="z"`) > strings.Index(body, `data-name="any"`) {
+		t.Error("what is required does not come first")
+	}
+	if policy := page.Header().Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
+		t.Errorf("the policy is %q", policy)
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+}
+
+func TestSend(t *testing.T) {
+	result := reports.Result{Evidence: []reports.Exchange{{Identity: "agent", Request: reports.Message{Method: "POST", URL: "http://b/<u>"},
+		Response: &reports.Message{Status: 200, Header: map[string]string{"X-<h>": "<v>"}, Body: `{"a":"<script>"}`, Truncated: 5}}}}
+	var got Call
+	good := `{"caller": "agent", "way": "MCP", "tool": "t", "arguments": {"n": 1.0}}`
+	w := ask(t, func(c Call) (reports.Result, error) { got = c; return result, nil }, "POST", "send", good)
+	if text := w.Body.String(); w.Code != http.StatusOK || strings.Contains(text, "<u>") || strings.Contains(text, "<script>") || !strings.Contains(text, "X-&lt;h&gt;") ||
+		!strings.Contains(text, "5 bytes more") || !strings.Contains(text, "is not seen") {
+		t.Errorf("%d: %s", w.Code, text)
+	}
+	if got.Caller != "agent" || got.Way != MCP || got.Tool != "t" || string(got.Arguments) != `{"n": 1.0}` {
+		t.Errorf("what was sent came as %+v", got)
+	}
+	w = ask(t, func(Call) (reports.Result, error) { return reports.Result{}, errors.New("no hunter2") }, "POST", "send", good)
+	if w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "hunter2") {
+		t.Errorf("an error: %d: %s", w.Code, w.Body)
+	}
+	for _, wrong := range []string{``, `[]`, `{}`, strings.Replace(good, `"agent"`, `""`, 1), strings.Replace(good, `"tool"`, `"tol"`, 1), `{"caller": "agent", "way": "MCP", "tool": "t"}`} {
+		if w := ask(t, nil, "POST", "send", wrong); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", wrong, w.Code)
+		}
+	}
+	if w := ask(t, nil, "POST", "list?tool=t", ""); w.Code != http.StatusSeeOther || w.Header().Get("Location") != base+"?tool=t" {
+		t.Errorf("the list again: %d to %s", w.Code, w.Header().Get("Location"))
+	}
+}

@@ -1,0 +1,98 @@
+package callpage
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// field is a part of the form. Its kind says how the page makes JSON of what is typed: string, number, choice (an option is JSON
+// already), object (of the fields in it) or json.
+type field struct {
+	ID       string
+	Name     string
+	Title    string
+	About    string
+	Kind     string
+	Required bool
+	Choices  []string
+	Fields   []field
+}
+
+// deepest is how many objects the form shows in one another. A list of tools that asks for more is answered by JSON text.
+const deepest = 8
+
+// fieldOf is the field for a schema. What the form cannot show is JSON text.
+func fieldOf(name string, schema any, required bool, count *int) field {
+	return nested(name, schema, required, count, 0)
+}
+
+func nested(name string, schema any, required bool, count *int, depth int) field {
+	*count++
+	f := field{ID: fmt.Sprintf("f%d", *count), Name: name, Kind: "json", Required: required}
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return f
+	}
+	f.Title, _ = s["title"].(string)
+	f.About = about(s)
+	kind, _ := s["type"].(string)
+	properties, _ := s["properties"].(map[string]any)
+	choices, closed := s["enum"].([]any)
+	constant, one := s["const"]
+	switch {
+	case s["$ref"] != nil || s["oneOf"] != nil || s["anyOf"] != nil || s["allOf"] != nil:
+	case one:
+		choices, closed = []any{constant}, true
+	case kind == "boolean" && !closed:
+		choices, closed = []any{true, false}, true
+	}
+	switch {
+	case closed:
+		f.Kind = "choice"
+		for _, c := range choices {
+			if t, err := text(c); err == nil {
+				f.Choices = append(f.Choices, t)
+			}
+		}
+	case kind == "string":
+		f.Kind = "string"
+	case kind == "integer" || kind == "number":
+		f.Kind = "number"
+	case name == "" && depth == 0 || kind == "object" && len(properties) > 0 && depth < deepest:
+		f.Kind = "object"
+		needs, _ := s["required"].([]any)
+		names := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
+			if first, second := slices.Contains(needs, any(a)), slices.Contains(needs, any(b)); first != second {
+				return map[bool]int{true: -1, false: 1}[first]
+			}
+			return strings.Compare(a, b)
+		})
+		for _, member := range names {
+			f.Fields = append(f.Fields, nested(member, properties[member], slices.Contains(needs, any(member)), count, depth+1))
+		}
+	}
+	return f
+}
+
+// about is the description of a schema, its type, and what else it says of one value.
+func about(s map[string]any) string {
+	var parts []string
+	for _, keyword := range slices.Sorted(maps.Keys(s)) {
+		switch keyword {
+		case "title", "description", "type", "properties", "required", "enum", "additionalProperties", "$schema":
+			continue
+		}
+		if value, err := text(s[keyword]); err == nil {
+			parts = append(parts, keyword+" "+value)
+		}
+	}
+	if kind, err := text(s["type"]); err == nil && s["type"] != nil {
+		parts = slices.Insert(parts, 0, strings.Trim(kind, `"`))
+	}
+	if description, ok := s["description"].(string); ok && description != "" {
+		parts = slices.Insert(parts, 0, strings.TrimSuffix(description, ".")+".")
+	}
+	return strings.Join(parts, " · ")
+}

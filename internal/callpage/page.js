@@ -1,0 +1,139 @@
+'use strict';
+// The arguments are JSON text throughout, so that a number keeps its digits.
+const form = document.querySelector('#call');
+
+const parse = text => JSON.parse(text, (_, v, at) => typeof v === 'number' && at && JSON.rawJSON ? JSON.rawJSON(at.source) : v);
+const isObject = v => typeof v === 'object' && v !== null && !Array.isArray(v) && !(JSON.isRawJSON && JSON.isRawJSON(v));
+
+// canonical is the same text for the same value.
+function canonical(v) {
+  if (Array.isArray(v)) return `[${v.map(canonical)}]`;
+  if (isObject(v)) return `{${Object.entries(v).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).sort()}}`;
+  return JSON.stringify(v);
+}
+
+function fail(input, why) {
+  document.querySelector('#problem').textContent = why;
+  if (input) {
+    input.setAttribute('aria-invalid', 'true');
+    input.focus();
+  }
+  throw new SyntaxError(why);
+}
+
+function clear() {
+  document.querySelector('#problem').textContent = '';
+  form.querySelectorAll('[aria-invalid]').forEach(e => e.removeAttribute('aria-invalid'));
+}
+
+// valueOf is what a field holds as JSON, undefined where it is left out.
+function valueOf(field, indent = '') {
+  const name = field.dataset.name || 'the arguments';
+  if (field.dataset.kind === 'object') {
+    const inner = indent + '  ';
+    const members = [...field.children].filter(f => f.dataset.kind).map(f => [f.dataset.name, valueOf(f, inner)]).filter(([, v]) => v !== undefined);
+    if (!members.length) return 'required' in field.dataset ? '{}' : undefined;
+    return `{\n${members.map(([n, v]) => `${inner}${JSON.stringify(n)}: ${v}`).join(',\n')}\n${indent}}`;
+  }
+  const input = field.querySelector('input, textarea, select');
+  const text = input.value;
+  if (text === '') return undefined;
+  if (field.dataset.kind === 'string') return JSON.stringify(text);
+  try {
+    const v = JSON.parse(text);
+    if (field.dataset.kind !== 'number' || typeof v === 'number') return text.trim();
+  } catch { /* fail says it */ }
+  return fail(input, field.dataset.kind === 'number' ? `${name}: ${text} is no number` : `${name}: this is not JSON; a text has quotation marks`);
+}
+
+function fill(field, v) {
+  if (field.dataset.kind === 'object') {
+    for (const f of field.children) if (f.dataset.kind) fill(f, isObject(v) && Object.hasOwn(v, f.dataset.name) ? v[f.dataset.name] : undefined);
+    return;
+  }
+  const input = field.querySelector('input, textarea, select');
+  const text = v === undefined ? '' : JSON.stringify(v);
+  input.value = text;
+  if (field.dataset.kind === 'string' && v !== undefined) input.value = typeof v === 'string' ? v : '';
+  if (field.dataset.kind === 'choice') input.value = [...input.options].map(o => o.value).find(o => o && v !== undefined && canonical(parse(o)) === canonical(v)) ?? '';
+}
+
+function start() {
+  const json = form.querySelector('#json'), root = form.querySelector('#form > [data-kind]');
+  const show = view => {
+    form.querySelector('#form').hidden = view !== 'form';
+    form.querySelector('#text').hidden = view !== 'json';
+    form.elements.view.value = view;
+  };
+  const typed = () => {
+    try {
+      return parse(json.value);
+    } catch (e) {
+      return fail(json, `this is not JSON: ${e.message}`);
+    }
+  };
+  const switchTo = view => {
+    clear();
+    if (view === 'json') {
+      json.value = valueOf(root) ?? '{}';
+    } else {
+      const v = typed();
+      fill(root, v);
+      let shown = '';
+      try {
+        shown = canonical(parse(valueOf(root) ?? '{}'));
+      } catch { /* it differs */ }
+      clear();
+      if (shown !== canonical(v)) fail(json, 'the form has no fields for these arguments: send them as JSON');
+    }
+    show(view);
+  };
+  const send = async () => {
+    clear();
+    const inForm = form.elements.view.value === 'form';
+    if (!inForm) typed();
+    const text = inForm ? valueOf(root) ?? '{}' : json.value;
+    const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
+    button.disabled = true;
+    try {
+      const head = JSON.stringify({caller: form.elements.caller.value, way: form.elements.way.value, tool: form.dataset.tool});
+      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}}`});
+      const answer = await response.text();
+      if (!response.ok) fail(null, answer);
+      result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
+      result.focus({preventScroll: true});
+      if (result.getBoundingClientRect().top > innerHeight * 2 / 3) result.parentElement.scrollIntoView();
+    } catch (e) {
+      document.querySelector('#problem').textContent = e instanceof TypeError ? 'the console does not respond: start it again' : e.message;
+    } finally {
+      button.disabled = false;
+    }
+  };
+  const quietly = f => { // what fails has said why
+    try {
+      f();
+    } catch (e) {
+      if (!(e instanceof SyntaxError)) throw e;
+    }
+  };
+  form.querySelectorAll('[name="view"]').forEach(radio => radio.addEventListener('change', () => quietly(() => {
+    show(radio.value === 'json' ? 'form' : 'json');
+    switchTo(radio.value === 'json' ? 'json' : 'form');
+  })));
+  form.addEventListener('submit', e => {
+    e.preventDefault();
+    send().catch(error => { if (!(error instanceof SyntaxError)) throw error; });
+  });
+  form.addEventListener('keydown', e => {
+    if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) form.requestSubmit();
+  });
+  show('form');
+}
+
+if (form) start();
+document.querySelector('#filter').addEventListener('input', e => {
+  for (const li of document.querySelectorAll('.tools li')) li.hidden = !li.textContent.toLowerCase().includes(e.target.value.toLowerCase());
+});
+document.addEventListener('click', e => {
+  if (e.target.matches('.copy')) navigator.clipboard.writeText(e.target.previousElementSibling.textContent).then(() => { e.target.textContent = 'Copied'; });
+});
