@@ -18,7 +18,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
-	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -72,7 +71,7 @@ func serveConsole(cmd *cobra.Command, listen string, target engine.Target, name 
 			seen, err := list(ctx, target, o, broken)
 			return seen, broken, err
 		},
-		Call: func(ctx context.Context, call callpage.Call) (reports.Result, error) {
+		Call: func(ctx context.Context, call callpage.Call) (callpage.Sent, error) {
 			return send(ctx, target, o, call)
 		},
 	}
@@ -95,7 +94,7 @@ func serveConsole(cmd *cobra.Command, listen string, target engine.Target, name 
 }
 
 // send sends a call as a check does, so that both sides of it are evidence, without secrets.
-func send(ctx context.Context, target engine.Target, o engine.Options, call callpage.Call) (reports.Result, error) {
+func send(ctx context.Context, target engine.Target, o engine.Options, call callpage.Call) (sent callpage.Sent, err error) {
 	clause := &contract.Clause{ID: "console/call", Level: contract.MUST, Text: "A call.",
 		Reason: contract.Reason{Why: "Somebody sends it.", Fix: contract.Fix{Any: "Nothing."}}}
 	if call.Way == callpage.MCP {
@@ -104,13 +103,14 @@ func send(ctx context.Context, target engine.Target, o engine.Options, call call
 			o.Capabilities = append(slices.Clone(o.Capabilities), "mcp")
 		}
 	}
-	return engine.Try(ctx, target, o, check.Check{Clause: clause, Run: func(ctx context.Context, t *check.T) {
+	sent.Result, err = engine.Try(ctx, target, o, check.Check{Clause: clause, Run: func(ctx context.Context, t *check.T) {
 		as := t.As(settings.IdentityNamed(call.Caller)).WithoutWaiting()
 		if call.Way == callpage.REST {
-			as.Invoke(ctx, call.Tool, call.Arguments)
+			sent.Clauses = engine.ShownBy(t, as.Invoke(ctx, call.Tool, call.Arguments))
 		} else if session, opened := as.AnyMCP(ctx); opened {
 			session.CallTool(ctx, call.Tool, call.Arguments)
 		}
 		t.Fail(check.Finding{Subject: "the call"}) // which keeps the bodies of the exchanges
 	}})
+	return sent, err
 }

@@ -7,14 +7,18 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/bridgecheck/bridgecheck/internal/callpage"
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -84,15 +88,16 @@ func TestConsoleInABrowser(t *testing.T) {
 		t.Errorf("JSON with the limit 2 is in the form %q", got)
 	}
 	b.Run(chromedp.SendKeys(`[data-name="limit"] input`, ""))
-	sent("by the form", "POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD", "POST /jsonrpc as agent: 200", "content.search ran")
+	sent("by the form", "POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD", "POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
 	b.Picture("console")
 	if *updatePictures {
+		b.Run(chromedp.EmulateViewport(1280, 1220))
 		keepPicture(t, "console.png", b.Screen())
 	}
 
 	b.Run(chromedp.Click(`[value="json"]`), chromedp.SetValue(`#json`, `{"more": "<b id=foreign>"}`), chromedp.Click(`[value="form"]`))
 	b.Until(`document.activeElement.id === 'json' && document.querySelector('#problem').textContent.includes('no fields')`)
-	sent("by JSON", "as agent: 4", `<b id=foreign>`, "No request reached the site.")
+	sent("by JSON", "as agent: 4", `<b id=foreign>`, "keeps errors/envelope", "No request reached the site.")
 	if chrome.Eval[bool](b, `document.querySelector('#foreign') !== null`) {
 		t.Error("text of the bridge became part of the page")
 	}
@@ -147,6 +152,51 @@ func TestConsoleRefusesStrangers(t *testing.T) {
 		}
 		if secret := "agent-pass"; strings.Contains(string(body), secret) {
 			t.Errorf("%s: the password of agent is shown", c.name)
+		}
+	}
+}
+
+func TestConsoleShowsClauses(t *testing.T) {
+	for _, c := range []struct {
+		name, header, body string
+		status             int
+		kept, broken       string
+	}{
+		{"a result", "nosniff", `{"result": 1}`, 200, "errors/status-agrees http/nosniff invoke/answers-result", ""},
+		{"no result", "", `{"nid": 1}`, 200, "errors/status-agrees", "http/nosniff invoke/answers-result"},
+		{"an error", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 404, "errors/code-stable errors/envelope errors/status-agrees http/nosniff", ""},
+		{"an error under 200", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 200, "errors/code-stable http/nosniff", "errors/status-agrees"},
+		{"no envelope", "", `{"message": "no"}`, 400, "errors/status-agrees", "errors/envelope"},
+		{"a limit", "", `slower`, 429, "", ""},
+	} {
+		bridge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if c.header != "" {
+				w.Header().Set("X-Content-Type-Options", c.header)
+			}
+			if c.status == http.StatusTooManyRequests {
+				w.Header().Set("Retry-After", "1")
+			}
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.body)
+		}))
+		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{}, callpage.Call{Caller: "anonymous", Way: callpage.REST, Tool: "t", Arguments: []byte("{}")})
+		bridge.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept, broken []string
+		for _, s := range sent.Clauses {
+			if s.Wrong == "" {
+				kept = append(kept, s.ID)
+			} else {
+				broken = append(broken, s.ID)
+			}
+		}
+		slices.Sort(kept)
+		slices.Sort(broken)
+		if k, b := strings.Join(kept, " "), strings.Join(broken, " "); k != c.kept || b != c.broken {
+			t.Errorf("%s keeps %s and breaks %s; want %s and %s", c.name, k, b, c.kept, c.broken)
 		}
 	}
 }

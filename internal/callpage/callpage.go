@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -41,7 +42,13 @@ type Options struct {
 	Redact func(string) string
 	// List also says, by caller, what is wrong with lists that cannot be read.
 	List func(context.Context) (*surface.Surface, map[string]string, error)
-	Call func(context.Context, Call) (reports.Result, error) // its evidence is what was sent
+	Call func(context.Context, Call) (Sent, error)
+}
+
+// Sent is what came of a call: the evidence of its result, and the clauses that it shows.
+type Sent struct {
+	reports.Result
+	Clauses []engine.Shown
 }
 
 // Call is what a person sends.
@@ -135,12 +142,12 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	result, err := s.Call(r.Context(), call)
+	sent, err := s.Call(r.Context(), call)
 	if err != nil {
 		http.Error(w, s.Redact(err.Error()), http.StatusBadGateway)
 		return
 	}
-	s.write(w, "result", map[string]any{"Result": result, "Site": s.Site, "Last": len(result.Evidence) - 1})
+	s.write(w, "result", map[string]any{"Sent": sent, "Site": s.Site, "Last": len(sent.Evidence) - 1})
 }
 
 // view is what the page shows for an address.

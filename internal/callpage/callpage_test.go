@@ -17,7 +17,7 @@ import (
 const host, base = "127.0.0.1:8083", "/token/"
 
 // ask sends a request to a page on which agent and admin see the given tools.
-func ask(t *testing.T, call func(Call) (reports.Result, error), method, path, body string, tools ...string) *httptest.ResponseRecorder {
+func ask(t *testing.T, call func(Call) (Sent, error), method, path, body string, tools ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	var shown []map[string]any
 	for _, text := range tools {
@@ -36,7 +36,7 @@ func ask(t *testing.T, call func(Call) (reports.Result, error), method, path, bo
 			seen.Add(surface.Caller{Name: "odd"}, nil)
 			return seen, map[string]string{"odd": "tools is no array"}, nil
 		},
-		Call: func(_ context.Context, c Call) (reports.Result, error) { return call(c) },
+		Call: func(_ context.Context, c Call) (Sent, error) { return call(c) },
 	}))(t)
 	r := httptest.NewRequest(method, "http://"+host+base+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -80,7 +80,7 @@ func TestSend(t *testing.T) {
 		Response: &reports.Message{Status: 200, Header: map[string]string{"X-<h>": "<v>"}, Body: `{"a":"<script>"}`, Truncated: 5}}}}
 	var got Call
 	good := `{"caller": "agent", "way": "MCP", "tool": "t", "arguments": {"n": 1.0}}`
-	w := ask(t, func(c Call) (reports.Result, error) { got = c; return result, nil }, "POST", "send", good)
+	w := ask(t, func(c Call) (Sent, error) { got = c; return Sent{Result: result}, nil }, "POST", "send", good)
 	if text := w.Body.String(); w.Code != http.StatusOK || strings.Contains(text, "<u>") || strings.Contains(text, "<script>") || !strings.Contains(text, "X-&lt;h&gt;") ||
 		!strings.Contains(text, "5 bytes more") || !strings.Contains(text, "is not seen") {
 		t.Errorf("%d: %s", w.Code, text)
@@ -88,7 +88,7 @@ func TestSend(t *testing.T) {
 	if got.Caller != "agent" || got.Way != MCP || got.Tool != "t" || string(got.Arguments) != `{"n": 1.0}` {
 		t.Errorf("what was sent came as %+v", got)
 	}
-	w = ask(t, func(Call) (reports.Result, error) { return reports.Result{}, errors.New("no hunter2") }, "POST", "send", good)
+	w = ask(t, func(Call) (Sent, error) { return Sent{}, errors.New("no hunter2") }, "POST", "send", good)
 	if w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "hunter2") {
 		t.Errorf("an error: %d: %s", w.Code, w.Body)
 	}

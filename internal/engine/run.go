@@ -424,3 +424,36 @@ func Try(ctx context.Context, target Target, o Options, c check.Check) (reports.
 	env.Context, env.End = ctx, func(error) {}
 	return env.Test(ctx, named(c)).Result, nil
 }
+
+// Shown is a clause that one exchange keeps or breaks.
+type Shown struct {
+	contract.Clause
+	Wrong string // what breaks it; "": the exchange keeps it
+}
+
+// ShownBy are the clauses that a response of invoke keeps or breaks by itself. What a proxy made, or a bridge that limits how often
+// it is called, shows none.
+func ShownBy(t *check.T, a *check.Response) []Shown {
+	var all []Shown
+	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil {
+		return nil
+	}
+	for _, c := range areas.Checks() {
+		clause, there := t.Contract.Clause(c.ID)
+		if c.OfOne == nil || !there || t.Lacks(clause, c) != "" {
+			continue
+		}
+		must := c.OfOne(t, a)
+		if must == nil {
+			continue
+		}
+		shown := Shown{Clause: clause}
+		if kept, err := must.Match(a); err != nil {
+			shown.Wrong = t.Redact.Text(err.Error())
+		} else if !kept {
+			shown.Wrong = t.Redact.Text(must.FailureMessage(a))
+		}
+		all = append(all, shown)
+	}
+	return all
+}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onsi/gomega/types"
+
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -49,6 +51,10 @@ type Check struct {
 	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
 	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
+
+	// OfOne is what any response of invoke must meet by itself, whatever was sent; nil, or none for a response: one exchange does
+	// not show whether the clause is kept.
+	OfOne func(t *T, a *Response) types.GomegaMatcher
 }
 
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.

@@ -29,7 +29,12 @@ import (
 
 // Checks of the area invoke.
 var Checks = []check.Check{
-	{ID: "invoke/answers-result", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured},
+	{ID: "invoke/answers-result", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+		if a.Status/100 != 2 || a.Object()["error"] != nil {
+			return nil
+		}
+		return And(match.HaveResult(), match.BeJSON())
+	}},
 	{ID: "invoke/arguments-forwarded", Sees: check.Site, ByMCP: true, Generated: true, Run: argumentsForwarded, WithoutSite: allowedArgumentsForwarded},
 	{ID: "invoke/result-exact", Sees: check.Site, Run: resultExact, WithoutSite: allowedResultsExact},
 	{ID: "invoke/null-result", Sees: check.Site, ByMCP: true, Run: nullResult, WithoutSite: allowedNullResult},
