@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -18,8 +19,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 func newConsole() *cobra.Command {
@@ -75,6 +78,9 @@ func serveConsole(cmd *cobra.Command, listen string, target engine.Target, name 
 			return send(ctx, target, o, call)
 		},
 	}
+	if page.Site {
+		page.Faults = fault.Kinds()
+	}
 	if !slices.Contains(o.Capabilities, "tools") {
 		page.Ways = []string{callpage.MCP}
 	}
@@ -102,6 +108,26 @@ func send(ctx context.Context, target engine.Target, o engine.Options, call call
 		if !slices.Contains(o.Capabilities, "mcp") { // what is not claimed may be tried
 			o.Capabilities = append(slices.Clone(o.Capabilities), "mcp")
 		}
+	}
+	if len(call.Fault) > 0 {
+		var f fault.Fault
+		if err := json.Unmarshal(call.Fault, &f); err != nil {
+			return sent, fmt.Errorf("the fault: %w", err)
+		}
+		var at site.Recorder
+		switch {
+		case o.Site.Drupal != nil:
+			at = o.Site.Drupal
+		case o.Site.Recorder != nil:
+			at = o.Site.Recorder
+		default:
+			return sent, errors.New("the site behind the bridge takes no faults")
+		}
+		disarm, err := at.Arm(f)
+		if err != nil {
+			return sent, fmt.Errorf("the fault: %w", err)
+		}
+		defer disarm()
 	}
 	sent.Result, err = engine.Try(ctx, target, o, check.Check{Clause: clause, Run: func(ctx context.Context, t *check.T) {
 		as := t.As(settings.IdentityNamed(call.Caller)).WithoutWaiting()

@@ -97,10 +97,16 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	b.Run(chromedp.Click(`[value="json"]`), chromedp.SetValue(`#json`, `{"more": "<b id=foreign>"}`), chromedp.Click(`[value="form"]`))
 	b.Until(`document.activeElement.id === 'json' && document.querySelector('#problem').textContent.includes('no fields')`)
-	sent("by JSON", "as agent: 4", `<b id=foreign>`, "keeps errors/envelope", "No request reached the site.")
+	sent("by JSON", "as agent: 4", `<b id=foreign>`, "keeps errors/envelope")
 	if chrome.Eval[bool](b, `document.querySelector('#foreign') !== null`) {
 		t.Error("text of the bridge became part of the page")
 	}
+	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`),
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('#kind').value = 'status'; document.querySelector('#kind').dispatchEvent(new Event('change'))`), chromedp.SendKeys(`#json`, ""))
+	sent("with a fault of the site", "as agent: 502", "fault status", "keeps errors/envelope")
+	b.Run(chromedp.SetValue(`#fault`, `{"kind": "nothing"}`), chromedp.SendKeys(`#json`, ""), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.Until(`document.querySelector('#result').textContent.includes('Nothing was sent: the fault')`)
+	b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#fault').value = ''`))
 	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`), chromedp.SetValue(`#call [name="caller"]`, "anonymous"), chromedp.SendKeys(`#json`, ""))
 	sent("as another caller", "as anonymous: 401")
 	b.Run(chromedp.SetValue(`#call [name="caller"]`, "agent"), chromedp.Click(`[value="MCP"]`), chromedp.SendKeys(`#json`, ""))

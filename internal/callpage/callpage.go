@@ -20,6 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -34,11 +35,12 @@ const (
 
 // Options are what the page shows.
 type Options struct {
-	Token  string   // in the address of the page, http://HOST/TOKEN/
-	Hosts  []string // host:port that the page has
-	Title  string   // the target
-	Site   bool     // the requests that reach the site are seen
-	Ways   []string // that the bridge has
+	Token  string       // in the address of the page, http://HOST/TOKEN/
+	Hosts  []string     // host:port that the page has
+	Title  string       // the target
+	Site   bool         // the requests that reach the site are seen
+	Ways   []string     // that the bridge has
+	Faults []fault.Kind // that the site can be given for a call
 	Redact func(string) string
 	// List also says, by caller, what is wrong with lists that cannot be read.
 	List func(context.Context) (*surface.Surface, map[string]string, error)
@@ -57,6 +59,7 @@ type Call struct {
 	Way       string          `json:"way"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
+	Fault     json.RawMessage `json:"fault,omitempty"` // of the site while the call lasts
 }
 
 // server has one call at a time under way: what reaches the site meanwhile is of that call.
@@ -144,8 +147,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	sent, err := s.Call(r.Context(), call)
 	if err != nil {
-		http.Error(w, s.Redact(err.Error()), http.StatusBadGateway)
-		return
+		sent = Sent{Result: reports.Result{Message: err.Error()}}
 	}
 	s.write(w, "result", map[string]any{"Sent": sent, "Site": s.Site, "Last": len(sent.Evidence) - 1})
 }

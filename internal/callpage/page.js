@@ -96,8 +96,14 @@ function start() {
     const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
     button.disabled = true;
     try {
+      const fault = form.elements.fault?.value.trim();
+      try {
+        if (fault) JSON.parse(fault);
+      } catch {
+        fail(form.elements.fault, 'the fault is not JSON');
+      }
       const head = JSON.stringify({caller: form.elements.caller.value, way: form.elements.way.value, tool: form.dataset.tool});
-      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}}`});
+      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}${fault ? `,"fault":${fault}` : ''}}`});
       const answer = await response.text();
       if (!response.ok) fail(null, answer);
       result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
@@ -120,6 +126,9 @@ function start() {
     show(radio.value === 'json' ? 'form' : 'json');
     switchTo(radio.value === 'json' ? 'json' : 'form');
   })));
+  form.querySelector('#kind')?.addEventListener('change', e => {
+    form.elements.fault.value = e.target.value && JSON.stringify({kind: e.target.value});
+  });
   form.addEventListener('submit', e => {
     e.preventDefault();
     send().catch(error => { if (!(error instanceof SyntaxError)) throw error; });
