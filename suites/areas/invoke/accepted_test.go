@@ -32,8 +32,7 @@ func TestSiteMayAccept(t *testing.T) {
 		"a keyword that the validator does not read": {"propertyNames at /o", `{"o":[1]}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var arguments any
-			arguments = must.Get(exact.Parse([]byte(c.arguments)))(t)
+			arguments := must.Get(exact.Parse([]byte(c.arguments)))(t)
 			breaks := func(v any) bool { return compiled.Fault(v) != "" }
 			run := &check.T{Environment: &check.Environment{}}
 			if got := siteMayAccept(run, c.fault, arguments, breaks); got != c.accepts {
