@@ -57,6 +57,12 @@ func httpMutants() []Mutant {
 			}
 			return false
 		})},
+		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "gzip;q=0") {
+				r.Header.Set("Accept-Encoding", "gzip")
+			}
+			return false
+		})},
 		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
 		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
 			if x.Method == http.MethodPost {
