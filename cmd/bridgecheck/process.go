@@ -43,6 +43,7 @@ const (
 	strangeTime    = 2 * time.Second        // of responses that are no bridge's, before it is tested as it is: routes may come late
 	stopGrace      = 5 * time.Second        // between SIGTERM and SIGKILL
 	interruptGrace = 500 * time.Millisecond // the same after Ctrl-C, when the user waits
+	exitTime       = time.Second            // within which a bridge that was killed has ended
 	drainTime      = 500 * time.Millisecond // for its output after it has ended: a child of it may hold that open
 )
 
@@ -104,7 +105,10 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	}
 	s.stops = append(s.stops, func() {
 		p.tree.Stop(grace(ctx))
-		<-p.exited // before that the system does not count what it has computed
+		select {
+		case <-p.exited: // before that the system does not count what it has computed
+		case <-time.After(exitTime): // it may not end, as where nothing can be seen of its processes
+		}
 	})
 	s.bridge = p
 	s.target.URL = "http://" + listen

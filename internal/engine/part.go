@@ -25,6 +25,7 @@ type Part struct {
 	Exempt          []string            // the clauses that are not testable for the machine or the site
 	Unauthenticated bool                // the bridge refuses the agent that the run was given
 	Unsettled       []string            // clauses of which other processes that tested the bridge may explain what was found
+	cutOff          []reports.Exchange  // of the check that the end of the pass ended
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
 }
 
@@ -40,7 +41,7 @@ func (p *Part) Ended(clause, how string, after []string) error {
 		}
 		c, _ := known.Clause(clause)
 		cutOff := check.NewResult(c)
-		cutOff.Evidence = []reports.Exchange{}
+		cutOff.Evidence = append([]reports.Exchange{}, p.cutOff...)
 		i, p.Report.Results = len(p.Report.Results), append(p.Report.Results, cutOff)
 	}
 	r := &p.Report.Results[i]

@@ -83,6 +83,7 @@ type Session struct {
 	started time.Time
 	ctx     context.Context
 	undo    []func()
+	cutOff  []reports.Exchange // of the check that the end of the run ended
 
 	filtered  bool // somebody has left clauses out beside the options
 	results   map[string]reports.Result
@@ -190,6 +191,7 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 		o.Observe(c, found)
 	}
 	if found.CutOff {
+		s.cutOff = found.Result.Evidence
 		return reports.Result{}, false
 	}
 	s.note(c.ID, found)
@@ -310,7 +312,7 @@ func (s *Session) Part() *Part {
 		}
 	}
 	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Blocked: s.blocked, Exempt: s.exempt,
-		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried())}
+		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried()), cutOff: s.cutOff}
 }
 
 // ledger counts the clauses that have a check, and names those without one.
