@@ -42,8 +42,7 @@ this process. Ctrl-C ends it, and what it started.`,
   bridgecheck console --exec 'node bridge.js'
   bridgecheck console --url http://127.0.0.1:8080 --mock-listen 127.0.0.1:8081`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			host, _, err := net.SplitHostPort(listen)
-			if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
 				return usagef("--listen is %q: give an address of this machine alone, for example 127.0.0.1:8083", listen)
 			}
 			return f.onStage(cmd, func(target engine.Target, name string, o engine.Options) error {

@@ -88,7 +88,8 @@ func TestConsoleInABrowser(t *testing.T) {
 		t.Errorf("JSON with the limit 2 is in the form %q", got)
 	}
 	b.Run(chromedp.SendKeys(`[data-name="limit"] input`, ""))
-	sent("by the form", "POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD", "POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
+	sent("by the form", "POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
+		"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
 	b.Picture("console")
 	if *updatePictures {
 		b.Run(chromedp.EmulateViewport(1280, 1220))
@@ -102,9 +103,11 @@ func TestConsoleInABrowser(t *testing.T) {
 		t.Error("text of the bridge became part of the page")
 	}
 	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`),
-		chromedp.Evaluate[chromedp.Void](`document.querySelector('#kind').value = 'status'; document.querySelector('#kind').dispatchEvent(new Event('change'))`), chromedp.SendKeys(`#json`, ""))
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('#kind').value = 'status'; document.querySelector('#kind').dispatchEvent(new Event('change'))`),
+		chromedp.SendKeys(`#json`, ""))
 	sent("with a fault of the site", "as agent: 502", "fault status", "keeps errors/envelope")
-	b.Run(chromedp.SetValue(`#fault`, `{"kind": "nothing"}`), chromedp.SendKeys(`#json`, ""), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.Run(chromedp.SetValue(`#fault`, `{"kind": "nothing"}`), chromedp.SendKeys(`#json`, ""),
+		chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	b.Until(`document.querySelector('#result').textContent.includes('Nothing was sent: the fault')`)
 	b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#fault').value = ''`))
 	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`), chromedp.SetValue(`#call [name="caller"]`, "anonymous"), chromedp.SendKeys(`#json`, ""))
@@ -119,7 +122,8 @@ func TestConsoleInABrowser(t *testing.T) {
 		}
 	}
 	b.Picture("console-390")
-	if all := chrome.Eval[string](b, `[...document.querySelectorAll('input:not([type=hidden]), textarea, select')].filter(e => !e.labels.length).map(e => e.outerHTML).join()`); all != "" {
+	if all := chrome.Eval[string](b, `[...document.querySelectorAll('input:not([type=hidden]), textarea, select')]
+		.filter(e => !e.labels.length).map(e => e.outerHTML).join()`); all != "" {
 		t.Errorf("fields without a label: %s", all)
 	}
 	b.Run(chromedp.Evaluate[chromedp.Void](`document.body.className = 'before'`), chromedp.Click(`header button`), chromedp.WaitReady(`body:not(.before) #call`))
@@ -170,8 +174,10 @@ func TestConsoleShowsClauses(t *testing.T) {
 	}{
 		{"a result", "nosniff", `{"result": 1}`, 200, "errors/status-agrees http/nosniff invoke/answers-result", ""},
 		{"no result", "", `{"nid": 1}`, 200, "errors/status-agrees", "http/nosniff invoke/answers-result"},
-		{"an error", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 404, "errors/code-stable errors/envelope errors/status-agrees http/nosniff", ""},
-		{"an error under 200", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 200, "errors/code-stable http/nosniff", "errors/status-agrees"},
+		{"an error", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 404,
+			"errors/code-stable errors/envelope errors/status-agrees http/nosniff", ""},
+		{"an error under 200", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 200,
+			"errors/code-stable http/nosniff", "errors/status-agrees"},
 		{"no envelope", "", `{"message": "no"}`, 400, "errors/status-agrees", "errors/envelope"},
 		{"a limit", "", `slower`, 429, "", ""},
 	} {
@@ -186,7 +192,8 @@ func TestConsoleShowsClauses(t *testing.T) {
 			w.WriteHeader(c.status)
 			io.WriteString(w, c.body)
 		}))
-		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{}, callpage.Call{Caller: "anonymous", Way: callpage.REST, Tool: "t", Arguments: []byte("{}")})
+		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{},
+			callpage.Call{Caller: "anonymous", Way: callpage.REST, Tool: "t", Arguments: []byte("{}")})
 		bridge.Close()
 		if err != nil {
 			t.Fatal(err)

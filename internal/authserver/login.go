@@ -320,8 +320,12 @@ func (s *Server) issueGranted(w http.ResponseWriter, r *http.Request, fails Misb
 		pending := s.devices[r.PostForm.Get("device_code")]
 		waits, denied := pending != nil && !pending.decided && s.options.Now().Before(pending.until), pending != nil && pending.denied
 		s.mu.Unlock()
-		if waits || denied {
-			refuse(map[bool]string{true: "authorization_pending", false: "access_denied"}[waits])
+		switch {
+		case waits:
+			refuse("authorization_pending")
+			return true
+		case denied:
+			refuse("access_denied")
 			return true
 		}
 		g, ok = s.take(s.devices, r.PostForm.Get("device_code"))

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
@@ -201,7 +202,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 		if i := slices.IndexFunc(v.Tools, func(t *toolView) bool { return t.Name == name }); i >= 0 {
 			v.Chosen = v.Tools[i]
 		}
-		v.Form = fieldOf("", v.Chosen.Shown["inputSchema"], true, new(int))
+		v.Form = formOf(v.Chosen.Shown["inputSchema"])
 	}
 	s.write(w, "page", v)
 }
@@ -254,11 +255,8 @@ func text(v any) (string, error) {
 	if raw, ok := v.(json.RawMessage); ok {
 		return string(raw), nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return strings.TrimSpace(b.String()), err
+	data, err := exact.Write(v)
+	return string(data), err
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

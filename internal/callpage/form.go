@@ -20,13 +20,11 @@ type field struct {
 	Fields   []field
 }
 
-// deepest is how many objects the form shows in one another. A list of tools that asks for more is answered by JSON text.
+// deepest is how many objects the form shows in one another. What is deeper is JSON text.
 const deepest = 8
 
-// fieldOf is the field for a schema. What the form cannot show is JSON text.
-func fieldOf(name string, schema any, required bool, count *int) field {
-	return nested(name, schema, required, count, 0)
-}
+// formOf is the form for the inputSchema of a tool. What it cannot show is JSON text.
+func formOf(schema any) field { return nested("", schema, true, new(int), 0) }
 
 func nested(name string, schema any, required bool, count *int, depth int) field {
 	*count++
@@ -64,10 +62,13 @@ func nested(name string, schema any, required bool, count *int, depth int) field
 		f.Kind = "object"
 		needs, _ := s["required"].([]any)
 		names := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
-			if first, second := slices.Contains(needs, any(a)), slices.Contains(needs, any(b)); first != second {
-				return map[bool]int{true: -1, false: 1}[first]
+			switch first := slices.Contains(needs, any(a)); {
+			case first == slices.Contains(needs, any(b)):
+				return strings.Compare(a, b)
+			case first:
+				return -1
 			}
-			return strings.Compare(a, b)
+			return 1
 		})
 		for _, member := range names {
 			f.Fields = append(f.Fields, nested(member, properties[member], slices.Contains(needs, any(member)), count, depth+1))

@@ -25,8 +25,9 @@ type Part struct {
 	Exempt          []string            // the clauses that are not testable for the machine or the site
 	Unauthenticated bool                // the bridge refuses the agent that the run was given
 	Unsettled       []string            // clauses of which other processes that tested the bridge may explain what was found
-	cutOff          []reports.Exchange  // of the check that the end of the pass ended
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
+
+	cutOff []reports.Exchange // of the check that the end of the pass ended
 }
 
 // Ended notes that the bridge ended by itself while a clause was tested, and how. The clause fails whatever its level, as the

@@ -11,6 +11,7 @@
 package login
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -135,7 +136,7 @@ func (f *Flow) fail(name, saw string, more ...any) error {
 func (f *Flow) challenged(ctx context.Context) (metadata string, err error) {
 	a := f.open(ctx, "")
 	params := a.Bearer()
-	shown := fmt.Sprintf("%d, WWW-Authenticate %q", a.Status, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+	shown := a.Challenges()
 	f.asked = params["scope"]
 	address, named := params["resource_metadata"]
 	switch {
@@ -258,13 +259,13 @@ func (f *Flow) register(ctx context.Context, redirect string) error {
 	if !secure(endpoint) {
 		return f.fail("no-endpoint", "`registration_endpoint` is %s", endpoint)
 	}
-	body := client.Encode(map[string]any{"client_name": "bridgecheck", "redirect_uris": []any{redirect}, "token_endpoint_auth_method": "none",
-		"grant_types": []any{"authorization_code", "refresh_token"}, "response_types": []any{"code"}})
+	metadata := map[string]any{"client_name": "bridgecheck", "redirect_uris": []any{redirect}, "token_endpoint_auth_method": "none"}
 	if f.Device {
-		body = client.Encode(map[string]any{"client_name": "bridgecheck", "redirect_uris": []any{redirect}, "token_endpoint_auth_method": "none",
-			"grant_types": []any{deviceGrant, "refresh_token"}})
+		metadata["grant_types"] = []any{deviceGrant, "refresh_token"}
+	} else {
+		metadata["grant_types"], metadata["response_types"] = []any{"authorization_code", "refresh_token"}, []any{"code"}
 	}
-	a := f.Send(ctx, client.Request{Method: http.MethodPost, Address: endpoint, Body: strings.NewReader(string(body))})
+	a := f.Send(ctx, client.Request{Method: http.MethodPost, Address: endpoint, Body: bytes.NewReader(client.Encode(metadata))})
 	v, unclear := a.JSON()
 	object, _ := v.(map[string]any)
 	switch {

@@ -45,7 +45,8 @@ func Open(ctx context.Context, o Options, caller, store string, warn func(error)
 	if err != nil {
 		return nil, err
 	}
-	if s.resume(ctx, known[o.Resource+" "+caller]) {
+	kept, _ := known[o.Resource+" "+caller].(map[string]any)
+	if s.resume(ctx, kept) {
 		return s, nil
 	}
 	s.flow = New(o)
@@ -100,14 +101,10 @@ func (s *Session) set(t Token) error {
 		entry["expires"] = t.Expires.UTC().Format(time.RFC3339)
 	}
 	known[s.flow.Resource+" "+s.caller] = entry
-	all := map[string]any{}
-	for name, entry := range known {
-		all[name] = entry
-	}
 	if err := os.MkdirAll(filepath.Dir(s.store), 0o700); err != nil {
 		return fmt.Errorf("keep the token: %w", err)
 	}
-	if err := wholefile.Write(s.store, client.Encode(all), 0o600); err != nil {
+	if err := wholefile.Write(s.store, client.Encode(known), 0o600); err != nil {
 		return fmt.Errorf("keep the token: %w", err)
 	}
 	return nil
@@ -133,12 +130,11 @@ func (s *Session) Token(ctx context.Context) string {
 }
 
 // load reads the logins that were kept. A file that others may read is refused.
-func load(path string) (map[string]map[string]any, error) {
-	all := map[string]map[string]any{}
+func load(path string) (map[string]any, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return all, nil
+		return map[string]any{}, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the tokens: %w", err)
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows": // which has no such modes
@@ -153,10 +149,5 @@ func load(path string) (map[string]map[string]any, error) {
 	if err != nil || !ok {
 		return nil, fmt.Errorf("the tokens in %s cannot be read: remove it and log in again", path)
 	}
-	for name, entry := range document {
-		if object, ok := entry.(map[string]any); ok {
-			all[name] = object
-		}
-	}
-	return all, nil
+	return document, nil
 }

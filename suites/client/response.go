@@ -270,6 +270,11 @@ func (a *Response) Bearer() map[string]string {
 	return nil
 }
 
+// Challenges is the status and the challenges of the response, for people.
+func (a *Response) Challenges() string {
+	return fmt.Sprintf("%d, WWW-Authenticate %q", a.Status, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+}
+
 // Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {
 	after := a.Header.Get("Retry-After")

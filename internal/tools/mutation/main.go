@@ -54,7 +54,8 @@ type result struct {
 	Code   string   `json:"code"` // the line that is changed
 	Fails  []string `json:"fails,omitempty"`
 	Caught bool     `json:"caught"`
-	Said   string   `json:"said"` // the verdict
+	None   bool     `json:"none,omitempty"` // it does not compile, so that there is no such bridge
+	Said   string   `json:"said"`           // the verdict
 }
 
 // A starter is a bridge whose source is mutated.
@@ -141,7 +142,7 @@ func run(ctx context.Context, name, bc string, sample int, seed uint64, file str
 		return err
 	}
 	defer out.Close()
-	var caught, excepted int
+	var caught, excepted, none int
 	var holes []result
 	for i, m := range all {
 		code := strings.TrimSpace(lines[m.File][m.Line-1])
@@ -157,6 +158,8 @@ func run(ctx context.Context, name, bc string, sample int, seed uint64, file str
 			fmt.Printf("%d/%d %s: %s %s\n", i+1, len(all), m, r.Said, strings.Join(r.Fails, " "))
 		}
 		switch {
+		case r.None:
+			none++
 		case r.Caught:
 			caught++
 		case reviewed[change{m.Kind, m.By, code}]:
@@ -168,12 +171,13 @@ func run(ctx context.Context, name, bc string, sample int, seed uint64, file str
 	for _, r := range holes {
 		fmt.Printf("SURVIVED %s\n         %s\n         %s\n", r.Mutant, r.Code, r.Said)
 	}
-	fmt.Printf("%s starter: %d mutants, %d equivalent or silent by %s/reviewed.yaml, %d of the other %d caught (%.1f %%)\n",
-		name, len(all), excepted, here, caught, len(all)-excepted, 100*float64(caught)/float64(max(1, len(all)-excepted)))
+	counted := len(all) - excepted - none
+	fmt.Printf("%s starter: %d mutants, %d do not compile, %d equivalent or silent by %s/reviewed.yaml, %d of the other %d caught (%.1f %%)\n",
+		name, len(all), none, excepted, here, caught, counted, 100*float64(caught)/float64(max(1, counted)))
 	return nil
 }
 
-// test runs bridgecheck against the starter with a mutant. A mutant that does not compile counts as caught.
+// test runs bridgecheck against the starter with a mutant.
 func (s starter) test(ctx context.Context, bc, source, known string, m mutant) (result, error) {
 	dir, err := os.MkdirTemp("", "bridgecheck-mutant-")
 	if err != nil {
@@ -186,7 +190,7 @@ func (s starter) test(ctx context.Context, bc, source, known string, m mutant) (
 	}
 	command, err := s.apply(ctx, copied, m)
 	if err != nil {
-		return result{Caught: true, Said: err.Error()}, ctx.Err()
+		return result{None: true, Said: err.Error()}, ctx.Err()
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -256,12 +260,9 @@ var swaps = map[string]string{
 
 // listGo asks gremlins for the mutants, those included that the starter's own tests do not reach.
 func listGo(ctx context.Context, dir string) ([]mutant, error) {
-	list := filepath.Join(dir, "..", "gremlins.json")
+	bin := filepath.Dir(dir)
+	list := filepath.Join(bin, "gremlins.json")
 	install := exec.CommandContext(ctx, "go", "install", gremlins)
-	bin, err := filepath.Abs(filepath.Join(dir, ".."))
-	if err != nil {
-		return nil, err
-	}
 	install.Env = append(os.Environ(), "GOBIN="+bin)
 	if err := succeed(install); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,11 +70,6 @@ func metadataRoot(ctx context.Context, t *check.T) {
 	}))
 }
 
-// shown is the challenge of a response as findings show it.
-func shown(a *check.Response) string {
-	return fmt.Sprintf("%d, WWW-Authenticate %q", a.Status, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
-}
-
 // opens sends the request that opens a session, with credentials.
 func opens(ctx context.Context, d *door, creds check.Credentials) *check.Response {
 	s := &check.Session{Client: d.With(check.Anonymous, creds), Revision: d.right.Revision}
@@ -98,7 +92,7 @@ func challenged(ctx context.Context, t *check.T) {
 		d.Row(check.Anonymous, "", name, func() {
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "401 with a Bearer challenge", func(a *check.Response) string {
 				if a.Status != http.StatusUnauthorized || a.Bearer() == nil {
-					return shown(a)
+					return a.Challenges()
 				}
 				return ""
 			}), "with "+name)
@@ -109,7 +103,7 @@ func challenged(ctx context.Context, t *check.T) {
 			r := d.as(check.Credentials{}).Client.Send(ctx, d.manage(method))
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "a Bearer challenge, as to POST", func(a *check.Response) string {
 				if a.Status == http.StatusUnauthorized && a.Bearer() == nil { // auth/every-request tests the status
-					return shown(a)
+					return a.Challenges()
 				}
 				return ""
 			}))
@@ -129,7 +123,7 @@ func challengeMetadata(ctx context.Context, t *check.T) {
 			}
 			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "`resource_metadata` with the address of the metadata", func(a *check.Response) string {
 				if !match.IsAddress(address) {
-					return shown(a)
+					return a.Challenges()
 				}
 				return ""
 			}), "with "+name)
@@ -154,7 +148,7 @@ func challengeNoError(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	d.Expect(opens(ctx, d, check.Credentials{})).To(match.Conform("a challenge without an error code, as no token was sent", func(a *check.Response) string {
 		if _, named := a.Bearer()["error"]; named {
-			return shown(a)
+			return a.Challenges()
 		}
 		return ""
 	}))
@@ -171,7 +165,7 @@ func invalidToken(ctx context.Context, t *check.T) {
 		d.Row(check.Agent, "", name, func() {
 			d.Expect(opens(ctx, d, check.Credentials{Token: token})).To(match.ConformHeader("WWW-Authenticate", `a challenge with error="invalid_token"`, func(a *check.Response) string {
 				if a.Status == http.StatusUnauthorized && a.Bearer()["error"] != "invalid_token" {
-					return shown(a)
+					return a.Challenges()
 				}
 				return ""
 			}), "with "+name)

@@ -72,7 +72,7 @@ func insufficientScope(ctx context.Context, t *check.T) {
 				params := a.Bearer()
 				named := strings.Fields(params["scope"])
 				if params["error"] != "insufficient_scope" || !slices.Contains(named, scopeNames[1]) || !match.IsAddress(params["resource_metadata"]) {
-					return shown(a)
+					return a.Challenges()
 				}
 				return ""
 			}), "with "+name)
@@ -84,7 +84,7 @@ func challengeScope(ctx context.Context, t *check.T) {
 	d := withScopes(ctx, t)
 	d.Expect(opens(ctx, d, check.Credentials{})).To(match.Conform("a challenge that names scopes, as a tool requires some", func(a *check.Response) string {
 		if a.Status == http.StatusUnauthorized && a.Bearer() != nil && strings.TrimSpace(a.Bearer()["scope"]) == "" {
-			return fmt.Sprintf("%s, without scope", shown(a))
+			return fmt.Sprintf("%s, without scope", a.Challenges())
 		}
 		return ""
 	}))

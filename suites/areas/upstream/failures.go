@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -101,37 +102,34 @@ func resultStatus(ctx context.Context, t *check.T) {
 
 // excessBytes makes two calls: behind the response to the first the site sends one for a call that nobody has made.
 func excessBytes(ctx context.Context, t *check.T) {
-	call := scenario.MustRun(ctx, t)
-	t.Call(ctx, call).MustSucceed()
-	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Excess, Route: route.JSONRPC})
-	first := t.Call(ctx, call)
-	disarm()
-	time.Sleep(20 * time.Millisecond) // until a client that looks for more has seen it
-	for i, r := range []*check.Response{first, t.Call(ctx, call)} {
-		t.Row(call.Identity, call.Tool, []string{"the call", "the call after it"}[i], func() {
-			t.Expect(r).To(match.Conform("its own result, or 500, 502 or 503 with the envelope", func(r *check.Response) string {
-				if strings.Contains(string(r.Body), fault.Stray) || r.Status >= 400 && (r.Code() == "" || !slices.Contains([]int{500, 502, 503}, r.Status)) {
-					return r.Outcome()
-				}
-				return ""
-			}))
-		})
-	}
+	call := callAndNext(ctx, t, fault.Excess, 20*time.Millisecond, match.Conform("its own result, or 500, 502 or 503 with the envelope", func(r *check.Response) string {
+		if strings.Contains(string(r.Body), fault.Stray) || r.Status >= 400 && (r.Code() == "" || !slices.Contains([]int{500, 502, 503}, r.Status)) {
+			return r.Outcome()
+		}
+		return ""
+	}))
 	scenario.WaitRecovered(ctx, t, call)
 }
 
 // idleClosed makes two calls: the site closes the connection behind its response to the first, as it does with those that
 // nobody uses for a time.
 func idleClosed(ctx context.Context, t *check.T) {
+	callAndNext(ctx, t, fault.CloseIdle, 100*time.Millisecond, match.HaveStatus(http.StatusOK))
+}
+
+// callAndNext makes a call to which the site responds with a fault of the connection, and another once a client that looks has had
+// the time to see it. Both meet the same.
+func callAndNext(ctx context.Context, t *check.T, kind string, seen time.Duration, meet types.GomegaMatcher) check.Invocation {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: fault.CloseIdle, Route: route.JSONRPC})
+	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: kind, Route: route.JSONRPC})
 	first := t.Call(ctx, call)
 	disarm()
-	time.Sleep(100 * time.Millisecond) // until any client can have seen it
+	time.Sleep(seen)
 	for i, r := range []*check.Response{first, t.Call(ctx, call)} {
-		t.Row(call.Identity, call.Tool, []string{"the call", "the call after it"}[i], func() { t.Expect(r).To(match.HaveStatus(http.StatusOK)) })
+		t.Row(call.Identity, call.Tool, []string{"the call", "the call after it"}[i], func() { t.Expect(r).To(meet) })
 	}
+	return call
 }
 
 // authError gets the 401 twice: as the site sends it to callers without credentials, with its challenge, and by a fault on
