@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
@@ -80,7 +80,7 @@ func (d *Drupal) ListenControl(address, token string) (*http.Server, net.Addr, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it needs HOST:PORT", address)
 	}
-	if ip, err := netip.ParseAddr(host); token == "" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
+	if token == "" && !loopback.Is(host) {
 		return nil, nil, fmt.Errorf("the control plane on %s needs a token: without one it listens on 127.0.0.1 only", address)
 	}
 	listener, err := net.Listen("tcp", address)

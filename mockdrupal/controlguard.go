@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 )
 
 // checkCaller keeps out who may not use the control plane: callers without its token, and web pages. A page that a
@@ -16,7 +16,7 @@ import (
 // name that its own DNS lets point here (Host; with a token that is no danger, for the page does not know it). Programs
 // send neither Origin nor Sec-Fetch-Site.
 func checkCaller(r *http.Request, token string) error {
-	if token == "" && !isLoopback(r.Host) {
+	if token == "" && !loopback.Is(r.Host) {
 		return forbidden("the control plane without a token serves this machine only: the Host must be 127.0.0.1, [::1] or localhost, not %q", r.Host)
 	}
 	if origin := r.Header.Get("Origin"); len(r.Header["Origin"]) > 1 || origin != "" && !isOwnOrigin(origin, r) {
@@ -43,18 +43,6 @@ func isOwnOrigin(origin string, r *http.Request) bool {
 		scheme = "https://"
 	}
 	return strings.EqualFold(origin, scheme+r.Host)
-}
-
-// isLoopback reports whether a host, with or without a port, is this machine's name for itself: no DNS decides that.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // checkBody refuses a body that is not declared as JSON (or as YAML where that is taken): those are the only kinds of

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 )
 
 // Options name the issuer whose tokens are accepted, and their audience.
@@ -102,15 +102,10 @@ func Address(name, text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment: %w", name, text, err)
-	case u.Scheme == "https", u.Scheme == "http" && isLocal(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && loopback.Is(u.Hostname()):
 		return u, nil
 	}
 	return nil, fmt.Errorf("%s: %q must be https; http is for addresses of this machine only", name, text)
-}
-
-func isLocal(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // Verify checks a bearer token; "" is a request without one. AuthRequired faults say in the challenge what is wrong;

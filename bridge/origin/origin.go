@@ -7,12 +7,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 )
 
 // Policy is what may come. The zero value lets any host name pass but on loopback connections, where it must be one of
@@ -68,7 +68,7 @@ func (p Policy) names(r *http.Request) bool {
 	}
 	if local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr); isLoopback(local) {
 		// Nobody else can have a name of one label: it is in no zone of theirs. Only browsers send an Origin.
-		return isLoopbackName(host) || !p.strict && r.Header["Origin"] == nil && !strings.ContainsAny(host, ".:")
+		return loopback.Is(host) || !p.strict && r.Header["Origin"] == nil && !strings.ContainsAny(host, ".:")
 	}
 	return !p.strict
 }
@@ -94,9 +94,4 @@ func hostname(host string) string {
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
-}
-
-func isLoopbackName(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }

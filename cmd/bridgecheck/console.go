@@ -17,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/callpage"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
@@ -42,7 +43,7 @@ this process. Ctrl-C ends it, and what it started.`,
   bridgecheck console --exec 'node bridge.js'
   bridgecheck console --url http://127.0.0.1:8080 --mock-listen 127.0.0.1:8081`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
+			if host, _, err := net.SplitHostPort(listen); err != nil || !loopback.Is(host) {
 				return usagef("--listen is %q: give an address of this machine alone, for example 127.0.0.1:8083", listen)
 			}
 			return f.onStage(cmd, func(target engine.Target, name string, o engine.Options) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -133,7 +134,7 @@ func warnOfEveryone(cmd *cobra.Command, base string, site *fixtures.Site) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(base, "http://"))
 	ip := net.ParseIP(host)
 	known := slices.IndexFunc(site.Users, func(u fixtures.User) bool { return u.Password == u.Name+"-pass" })
-	if err != nil || ip == nil || ip.IsLoopback() || known < 0 {
+	if err != nil || ip == nil || loopback.Is(host) || known < 0 {
 		return
 	}
 	addresses := []string{base}
@@ -223,9 +224,8 @@ func probeOf(address string) (func(context.Context) error, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usagef("%q is no address of a server: give a URL of http or https, for example http://127.0.0.1:8081/healthz", address)
 	}
-	ip := net.ParseIP(u.Hostname())
 	client := &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()}},
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: loopback.Is(u.Hostname())}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return func(ctx context.Context) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
@@ -224,7 +224,7 @@ func (r *restart) consent(cmd *cobra.Command, o engine.ReplayOptions) error {
 	}
 	blamed, ok := o.Report.Results[i].Blamed()
 	to, err := url.Parse(cmp.Or(o.To, blamed.Request.URL))
-	if !ok || err != nil || len(blamed.Credentials) == 0 || loopback(to.Hostname()) || r.yes && o.To != "" {
+	if !ok || err != nil || len(blamed.Credentials) == 0 || loopback.Is(to.Hostname()) || r.yes && o.To != "" {
 		return nil
 	}
 	if r.config != "" {
@@ -251,12 +251,6 @@ func (r *restart) consent(cmd *cobra.Command, o engine.ReplayOptions) error {
 		return usagef("nothing was sent to %s", to.Host)
 	}
 	return usagef("%s: if that host is yours, give --to %s://%s --yes, or --config with the file that names it", sends, to.Scheme, to.Host)
-}
-
-// loopback reports whether a host is this machine, without asking DNS.
-func loopback(host string) bool {
-	address := net.ParseIP(host)
-	return host == "localhost" || address != nil && address.IsLoopback()
 }
 
 // completeReplay proposes files for the report, and for the clause those of the report that have a request to send again.

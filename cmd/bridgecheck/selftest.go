@@ -66,8 +66,8 @@ say · 1 not so · 4 no verdict.`,
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
-	machine.CollectLess(2 << 30) // ten runs at a time
-	log.SetOutput(io.Discard)    // net/http writes there what the site does wrong, which it does here on purpose
+	defer machine.CollectLess(2 << 30)() // ten runs at a time
+	log.SetOutput(io.Discard)            // net/http writes there what the site does wrong, which it does here on purpose
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")

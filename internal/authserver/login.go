@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 )
 
 // The ways in which the server fails when a person logs in.
@@ -123,17 +123,12 @@ func redirectsOf(document any) []string {
 	for _, item := range list {
 		text, _ := item.(string)
 		u, err := url.Parse(text)
-		if err != nil || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) {
+		if err != nil || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback.Is(u.Hostname())) {
 			return nil
 		}
 		all = append(all, text)
 	}
 	return all
-}
-
-func onLoopback(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // redirects are the addresses of a client: of one that registered, or in the document that its id is the address of.
@@ -142,7 +137,7 @@ func (s *Server) redirects(ctx context.Context, id string) []string {
 	known, ok := s.clients[id]
 	s.mu.Unlock()
 	u, err := url.Parse(id)
-	if ok || err != nil || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) {
+	if ok || err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback.Is(u.Hostname())) {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -172,7 +167,7 @@ func sameRedirect(registered, sent string) bool {
 	if errA != nil || errB != nil {
 		return false
 	}
-	if a.Scheme == "http" && onLoopback(a) && a.Hostname() == b.Hostname() {
+	if a.Scheme == "http" && loopback.Is(a.Hostname()) && a.Hostname() == b.Hostname() {
 		b.Host = a.Host
 	}
 	return a.String() == b.String()

@@ -105,23 +105,32 @@ func BoundMemory() {
 }
 
 // CollectLess takes up to so many bytes, which are cheaper than collecting them, and less where the machine has less, unless
-// the environment says otherwise. What lives may take more: a limit of the runtime would then collect all the time.
-func CollectLess(most uint64) {
+// the environment says otherwise, until stop is called. What lives may take more: a limit of the runtime would then collect all
+// the time.
+func CollectLess(most uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
+		return func() {}
 	}
 	most = min(most, Memory()/3) // a bridge beside it needs some, and so does a burst
-	debug.SetGCPercent(mostGarbage)
+	before := debug.SetGCPercent(mostGarbage)
+	done := make(chan struct{})
 	go func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		for percent := mostGarbage; ; time.Sleep(lookAtHeap) {
+		for percent := mostGarbage; ; {
 			metrics.Read(live)
 			if now := garbage(live[0].Value.Uint64(), most); now != percent {
 				percent = now
 				debug.SetGCPercent(percent)
 			}
+			select {
+			case <-time.After(lookAtHeap):
+			case <-done:
+				debug.SetGCPercent(before)
+				return
+			}
 		}
 	}()
+	return func() { close(done) }
 }
 
 // How much garbage there may be, in percent of what lives.

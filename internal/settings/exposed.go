@@ -3,10 +3,11 @@ package settings
 import (
 	"cmp"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/loopback"
 )
 
 // Exposed lists the addresses, without credentials and each once, that receive a secret of the configuration over plain
@@ -38,7 +39,5 @@ func Exposes(address string) bool {
 	if err != nil || !strings.EqualFold(u.Scheme, "http") {
 		return false
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	ip := net.ParseIP(host)
-	return host != "localhost" && !strings.HasSuffix(host, ".localhost") && !ip.IsLoopback()
+	return !loopback.Is(u.Hostname()) && !strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost")
 }
