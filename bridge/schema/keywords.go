@@ -5,49 +5,8 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/internal/applicator"
 )
-
-// place says where in a keyword's value schemas stand.
-type place int
-
-const (
-	one          place = iota // the value is a schema
-	list                      // an array of schemas
-	oneOrList                 // either
-	named                     // an object whose members are schemas
-	namedOrNames              // an object whose members are schemas or lists of names
-)
-
-// keyword describes a JSON Schema keyword that holds schemas.
-type keyword struct {
-	place  place
-	within bool // its schemas apply to parts of the instance, not to the instance itself
-}
-
-// keywords are all that hold schemas, over the dialects from Draft 4 to 2020-12.
-var keywords = map[string]keyword{
-	"properties":            {named, true},
-	"patternProperties":     {named, true},
-	"additionalProperties":  {one, true},
-	"unevaluatedProperties": {one, true},
-	"propertyNames":         {one, true},
-	"items":                 {oneOrList, true},
-	"prefixItems":           {list, true},
-	"additionalItems":       {one, true},
-	"unevaluatedItems":      {one, true},
-	"contains":              {one, true},
-	"allOf":                 {list, false},
-	"anyOf":                 {list, false},
-	"oneOf":                 {list, false},
-	"not":                   {one, false},
-	"if":                    {one, false},
-	"then":                  {one, false},
-	"else":                  {one, false},
-	"dependencies":          {namedOrNames, false},
-	"dependentSchemas":      {named, false},
-	"definitions":           {named, true},
-	"$defs":                 {named, true},
-}
 
 // isSchema says what can be a schema: an object, or from Draft 6 on true or false.
 func isSchema(v jsondoc.Value) bool { return v.Kind == jsondoc.Object || v.Kind == jsondoc.Boolean }
@@ -66,24 +25,24 @@ type child struct {
 func children(v jsondoc.Value) []child {
 	var found []child
 	for _, m := range v.Members {
-		k, ok := keywords[m.Name]
+		k, ok := applicator.Keywords[m.Name]
 		if !ok {
 			continue
 		}
-		at := "/" + m.Name
+		at, within := "/"+m.Name, !k.InPlace
 		switch {
-		case (k.place == one || k.place == oneOrList) && isSchema(m.Value):
-			found = append(found, child{at, m.Value, k.within, m.Name, "", -1})
-		case (k.place == list || k.place == oneOrList) && m.Value.Kind == jsondoc.Array:
+		case (k.Holds == applicator.One || k.Holds == applicator.OneOrList) && isSchema(m.Value):
+			found = append(found, child{at, m.Value, within, m.Name, "", -1})
+		case (k.Holds == applicator.List || k.Holds == applicator.OneOrList) && m.Value.Kind == jsondoc.Array:
 			for i, item := range m.Value.Items {
 				if isSchema(item) {
-					found = append(found, child{at + "/" + strconv.Itoa(i), item, k.within, m.Name, "", i})
+					found = append(found, child{at + "/" + strconv.Itoa(i), item, within, m.Name, "", i})
 				}
 			}
-		case k.place == named || k.place == namedOrNames:
+		case k.Holds == applicator.Named || k.Holds == applicator.NamedOrNames:
 			for _, n := range m.Value.Members {
 				if isSchema(n.Value) {
-					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, k.within, m.Name, n.Name, -1})
+					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, within, m.Name, n.Name, -1})
 				}
 			}
 		}
@@ -99,28 +58,28 @@ func Rewrite(v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Va
 	}
 	members := make([]jsondoc.Member, len(v.Members))
 	for i, m := range v.Members {
-		if k, ok := keywords[m.Name]; ok {
-			m.Value = rewriteIn(k.place, m.Value, edit)
+		if k, ok := applicator.Keywords[m.Name]; ok {
+			m.Value = rewriteIn(k.Holds, m.Value, edit)
 		}
 		members[i] = m
 	}
 	return edit(jsondoc.NewObject(members...))
 }
 
-func rewriteIn(p place, v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
+func rewriteIn(p applicator.Holds, v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
 	switch {
-	case p == one, p == oneOrList && (v.Kind != jsondoc.Array || len(v.Items) == 0):
+	case p == applicator.One, p == applicator.OneOrList && (v.Kind != jsondoc.Array || len(v.Items) == 0):
 		return Rewrite(v, edit)
-	case p == list && v.Kind == jsondoc.Array, p == oneOrList:
+	case p == applicator.List && v.Kind == jsondoc.Array, p == applicator.OneOrList:
 		items := make([]jsondoc.Value, len(v.Items))
 		for i, item := range v.Items {
 			items[i] = Rewrite(item, edit)
 		}
 		return jsondoc.NewArray(items...)
-	case p == named || p == namedOrNames:
+	case p == applicator.Named || p == applicator.NamedOrNames:
 		members := namedMembers(v)
 		for i, m := range members {
-			if p == named || m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 {
+			if p == applicator.Named || m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 {
 				members[i].Value = Rewrite(m.Value, edit)
 			}
 		}

@@ -52,9 +52,9 @@ func importRules(areas []string) []rule {
 		{[]string{"suites/contract"}, nil, "everything may import the contract, because it imports nothing"},
 		{[]string{"internal/exact", "internal/redact", "suites/input/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
 		{[]string{"internal/authserver"}, []string{"internal/exact", "internal/loopback"}, "the authorization server for tests is useful without the suites"},
-		{[]string{"suites/input/jsonschema"}, []string{"internal/exact"}, "it knows schemas, not bridges"},
+		{[]string{"suites/input/jsonschema"}, []string{"internal/applicator", "internal/exact"}, "it knows schemas, not bridges"},
 		{[]string{"suites/input/generate", "suites/input/traps"}, []string{"internal/exact", "suites/input/jsonschema"}, "generated values depend on a schema alone"},
-		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind", "internal/loopback", "internal/suggest", "internal/yamlfile"},
+		{[]string{"bridge/..."}, []string{"bridge/...", "internal/applicator", "internal/authkind", "internal/loopback", "internal/suggest", "internal/yamlfile"},
 			"the reference bridge is one bridge among others: it knows no check, no mock and no report"},
 		{[]string{"fixtures/..."}, []string{"fixtures/...", "internal/..."}, "a site is data"},
 		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/...", "internal/exact", "suites/input/generate"},
@@ -69,7 +69,7 @@ var upper = []string{"internal/callpage", "internal/engine", "internal/login", "
 
 // lower are those that everything may import.
 func lower() []string {
-	return []string{"internal/authkind", "internal/authserver", "internal/chrome", "internal/curl", "internal/exact", "internal/freeport", "internal/inmemory", "internal/loopback", "internal/machine",
+	return []string{"internal/applicator", "internal/authkind", "internal/authserver", "internal/chrome", "internal/curl", "internal/exact", "internal/freeport", "internal/inmemory", "internal/loopback", "internal/machine",
 		"internal/must", "internal/processor", "internal/processtree", "internal/program", "internal/redact", "internal/redistest", "internal/starter/...", "internal/suggest",
 		"internal/terminal", "internal/tools/...", "internal/wholefile", "internal/yamlfile"}
 }

@@ -5,28 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/applicator"
 )
-
-// holds says where in a keyword's value schemas stand.
-type holds int
-
-const (
-	one       holds = iota + 1 // the value is a schema
-	list                       // a list of schemas
-	oneOrList                  // either
-	named                      // an object whose members are schemas
-)
-
-// applicators are the keywords that hold schemas, from Draft 4 to 2020-12.
-var applicators = map[string]holds{
-	"properties": named, "patternProperties": named, "dependentSchemas": named, "dependencies": named, "definitions": named, "$defs": named,
-	"items": oneOrList, "prefixItems": list, "allOf": list, "anyOf": list, "oneOf": list,
-	"additionalProperties": one, "unevaluatedProperties": one, "propertyNames": one, "additionalItems": one, "unevaluatedItems": one,
-	"contains": one, "contentSchema": one, "not": one, "if": one, "then": one, "else": one,
-}
-
-// inPlace are the applicators whose schemas apply to the very value that the schema around them applies to.
-var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 
 // child is a schema that stands directly within another.
 type child struct {
@@ -47,21 +28,21 @@ func isSchema(v any) bool {
 func children(schema map[string]any) []child {
 	var found []child
 	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
-		where, value := applicators[keyword], schema[keyword]
+		where, value := applicator.Keywords[keyword].Holds, schema[keyword]
 		add := func(at string, v any) {
 			if isSchema(v) {
 				found = append(found, child{keyword, "/" + escape(keyword) + at, v})
 			}
 		}
-		if where == one || where == oneOrList {
+		if where == applicator.One || where == applicator.OneOrList {
 			add("", value)
 		}
-		if items, ok := value.([]any); ok && (where == list || where == oneOrList) {
+		if items, ok := value.([]any); ok && (where == applicator.List || where == applicator.OneOrList) {
 			for i, item := range items {
 				add("/"+strconv.Itoa(i), item)
 			}
 		}
-		if members, ok := value.(map[string]any); ok && where == named {
+		if members, ok := value.(map[string]any); ok && (where == applicator.Named || where == applicator.NamedOrNames) {
 			for _, name := range slices.Sorted(maps.Keys(members)) {
 				add("/"+escape(name), members[name])
 			}
@@ -78,13 +59,13 @@ func rewrite(schema any, change func(map[string]any) map[string]any) any {
 	}
 	object = maps.Clone(object)
 	for keyword, value := range object {
-		where := applicators[keyword]
+		where := applicator.Keywords[keyword].Holds
 		switch v := value.(type) {
 		case map[string]any:
 			switch where {
-			case one, oneOrList:
+			case applicator.One, applicator.OneOrList:
 				object[keyword] = rewrite(v, change)
-			case named:
+			case applicator.Named, applicator.NamedOrNames:
 				members := make(map[string]any, len(v))
 				for name, member := range v {
 					members[name] = rewrite(member, change)
@@ -92,7 +73,7 @@ func rewrite(schema any, change func(map[string]any) map[string]any) any {
 				object[keyword] = members
 			}
 		case []any:
-			if where == list || where == oneOrList {
+			if where == applicator.List || where == applicator.OneOrList {
 				items := make([]any, len(v))
 				for i, item := range v {
 					items[i] = rewrite(item, change)

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/applicator"
 )
 
 // document is a schema with all that a reference within it can reach.
@@ -186,10 +188,8 @@ func (d *document) circlesFrom(schema any, base string, path, done map[string]bo
 		return true
 	}
 	for _, c := range children(object) {
-		for _, keyword := range inPlace {
-			if c.keyword == keyword && d.circlesFrom(c.schema, base, path, done) {
-				return true
-			}
+		if applicator.Keywords[c.keyword].InPlace && d.circlesFrom(c.schema, base, path, done) {
+			return true
 		}
 	}
 	return false
