@@ -2,6 +2,9 @@
 // and a document that a careless reader would repair (a byte order mark, invalid UTF-8, a lone surrogate, a duplicate
 // member, text after the end) is refused. It is not for decoding into Go types. A Value's Raw bytes are a slice of
 // the document that was parsed: they are spliced into responses as they came, never decoded and encoded again.
+//
+// jsontext reads the same documents, but not in turns of the processor: value by value it yields only after the whole one,
+// and token by token a list of 500 tools takes it twice as long.
 package jsondoc
 
 import (
@@ -274,9 +277,10 @@ func (p *parser) items(depth, build int) ([]Value, error) {
 
 // str reads a string and gives its decoded text, which aliases the document where nothing was escaped.
 func (p *parser) str() ([]byte, error) {
+	start := p.at
 	text, escaped, err := p.scan()
 	if escaped && err == nil {
-		text = Unescape(text)
+		text = Unquote(p.doc[start:p.at])
 	}
 	return text, err
 }
@@ -356,6 +360,28 @@ func (p *parser) escape() error {
 		return nil
 	}
 	return p.errorf("\\%c is no escape", p.doc[p.at+1])
+}
+
+// hex4 reads a \u and its four hexadecimal digits at the start of s.
+func hex4(s []byte) (rune, bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range s[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
 }
 
 func (p *parser) number() error {

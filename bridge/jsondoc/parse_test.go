@@ -239,19 +239,3 @@ func TestSplitCostsLittle(t *testing.T) {
 		t.Error("an envelope of 100,000 members is split")
 	}
 }
-
-func FuzzUnescape(f *testing.F) {
-	for _, s := range []string{`a\nb`, `\ud83d\ude00`, `\"\\\/\b\f\r\t`, `\u0000`, `é`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		doc := []byte(`"` + s + `"`)
-		var want string
-		if _, err := Parse(doc); err != nil || json.Unmarshal(doc, &want) != nil {
-			return
-		}
-		if got := string(Unescape([]byte(s))); got != want {
-			t.Errorf("Unescape(%q) = %q, want %q", s, got, want)
-		}
-	})
-}

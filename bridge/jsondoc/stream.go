@@ -42,7 +42,7 @@ func Stream(r io.Reader, list string, longest int, item func(raw []byte) error) 
 		if err != nil {
 			return err
 		}
-		name := string(Unescape(quoted[1 : len(quoted)-1]))
+		name := string(Unquote(quoted))
 		c, err := s.next()
 		if name == list && c == '[' && err == nil {
 			if found {

@@ -3,6 +3,8 @@ package jsondoc
 import (
 	"encoding/json"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Get returns the member of an object by its exact name.
@@ -121,26 +123,12 @@ func (v Value) Bytes() json.RawMessage { return v.Append(nil) }
 
 // AppendString writes s as a JSON string. Nothing is escaped that need not be: markup stays readable.
 func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			const hex = "0123456789abcdef"
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(dst, s[start:]...), '"')
+	dst, _ = jsontext.AppendQuote(dst, s) // its error is that of invalid UTF-8, which becomes U+FFFD
+	return dst
+}
+
+// Unquote is the text of a string of a parsed document.
+func Unquote(quoted []byte) []byte {
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return text
 }

@@ -176,7 +176,8 @@ func (ix *index) raw(at uint32) []byte {
 // text is a string's decoded text; it aliases the document where nothing was escaped.
 func (ix *index) text(at uint32) []byte {
 	if ix.nodes[at].escaped {
-		return jsondoc.Unescape(ix.raw(at))
+		n := ix.nodes[at]
+		return jsondoc.Unquote(ix.doc[n.from-1 : n.to+1])
 	}
 	return ix.raw(at)
 }
