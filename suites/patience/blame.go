@@ -228,8 +228,14 @@ func (s *Scope) ExemptIfLate() {
 	}
 }
 
+// Undisturbed reports whether this process got its turns in time since a time, and gets a processor now.
+func (s *Scope) Undisturbed(since time.Time) bool {
+	return len(s.run.lateness.turnsSince(since)) == 0 && processor.Granted(10) > freeShare
+}
+
 // Shares of a processor.
 const (
+	freeShare   = 0.9 // above, nothing else computes
 	fullShare   = 0.7 // below, a bridge may compute too long
 	littleShare = 0.3 // below, a bridge may take too long for anything
 )

@@ -27,12 +27,33 @@ func TestFastestLooksBehindAnExpiredCache(t *testing.T) {
 					asked++
 					time.Sleep(took)
 					return &check.Response{Took: took}
-				})
+				}, func(time.Time) bool { return false })
 				if got != test.want {
 					t.Errorf("%v after %d requests, want %v", got, asked, test.want)
 				}
 				if asked > mayRefresh {
 					t.Errorf("%d requests to a bridge that is slow, want %d at most", asked, mayRefresh)
+				}
+			})
+		})
+	}
+}
+
+// A machine that holds nobody up needs no four seconds to show that a bridge is slow, and one that does gets them.
+func TestFastestEndsEarlyOnACalmMachine(t *testing.T) {
+	for name, test := range map[string]struct {
+		calm bool
+		most time.Duration
+	}{"calm": {true, time.Second}, "busy": {false, enoughNoise + time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				fastest(500, 10*time.Millisecond, func() *check.Response {
+					time.Sleep(50 * time.Millisecond)
+					return &check.Response{Took: 50 * time.Millisecond}
+				}, func(time.Time) bool { return test.calm })
+				if took := time.Since(began); took > test.most || !test.calm && took < enoughNoise {
+					t.Errorf("it took %v", took)
 				}
 			})
 		})

@@ -132,10 +132,9 @@ func pooled(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
 	t.Upstream.Mark()
-	const invokes, handful = 200, 10
-	began := time.Now()
+	const invokes, handful, telling = 200, 10, 60
 	for n := range invokes {
-		if time.Since(began) > longPooled && connections(t)*invokes <= handful*n { // as few as all may have, in proportion
+		if n >= telling && connections(t)*invokes <= handful*n { // as few as all may have, in proportion
 			break
 		}
 		t.Call(ctx, call)
@@ -143,9 +142,6 @@ func pooled(ctx context.Context, t *check.T) {
 	used := connections(t)
 	t.Expect(used).To(BeNumerically("<=", handful), check.Mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", used)))
 }
-
-// longPooled is how long invokes of a slow site are counted, where they use few connections.
-const longPooled = 15 * time.Second
 
 // connections counts those that calls came by.
 func connections(t *check.T) int {
