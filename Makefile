@@ -33,7 +33,7 @@ build: ## bin/bridgecheck
 check: lint ## before each commit: gofmt, vet, staticcheck, and the tests that start no process
 	$(GO_TEST) -short $$(go list ./... | grep -v /cmd/)
 
-test: ## the tests, but for those that take minutes; the packages that take longest come first
+test: internal/chrome/node_modules ## the tests, but for those that take minutes; the packages that take longest come first
 	$(GO_TEST) -short ./cmd/... ./suites/... ./...
 	@echo "left to make rest: what -short skips in" $(REST)
 
@@ -110,8 +110,6 @@ SEED := 1
 mutation: build internal/tools/mutation/node_modules ## how many machine-made faults in the starters are caught: SAMPLE=200 SEED=1
 	go run ./internal/tools/mutation -starter node -sample $(SAMPLE) -seed $(SEED)
 	go run ./internal/tools/mutation -starter go -sample $(SAMPLE) -seed $(SEED)
-internal/tools/mutation/node_modules: internal/tools/mutation/package-lock.json
-	cd internal/tools/mutation && npm ci --no-audit --no-fund --silent && touch node_modules
 
 bench-price: build ## what runs cost, beside the last release; AGAINST=FILE: beside another bridgecheck
 	go run ./internal/tools/price $(if $(AGAINST),-against "$(AGAINST)") $(if $(WRITE),-write)
@@ -210,9 +208,9 @@ notices: ## write THIRD_PARTY_NOTICES
 # The MCP clients that people have, at the versions in test/clients/package.json. Their tests skip loudly without them.
 clients: test/clients/node_modules ## real MCP clients, and Prism with the OpenAPI document, against the bridge; needs npm
 	go test ./test/clients
-test/clients/node_modules: test/clients/package-lock.json
-	@if command -v npm >/dev/null; then cd test/clients && npm ci --no-audit --no-fund --silent && touch node_modules; \
-	else echo "SKIPPED: npm is missing, so that no real MCP client is run against the bridge" >&2; fi
+%/node_modules: %/package-lock.json
+	@if command -v npm >/dev/null; then cd $* && npm ci --no-audit --no-fund --silent && touch node_modules; \
+	else echo "SKIPPED: npm is missing, so that $* is without its packages, and its tests are left out" >&2; fi
 
 # The Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images by buildah, the
 # module for Testcontainers. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no registry.

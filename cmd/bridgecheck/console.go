@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -20,10 +19,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/loopback"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
 func newConsole() *cobra.Command {
@@ -66,11 +63,14 @@ func serveConsole(cmd *cobra.Command, listen string, target engine.Target, name 
 	defer listener.Close()
 	address := listener.Addr().(*net.TCPAddr)
 	page := callpage.Options{
-		Token: strings.ToLower(rand.Text()), Title: cmp.Or(target.Name, name), Site: o.Site.Drupal != nil || o.Site.Recorder != nil,
+		Token: strings.ToLower(rand.Text()), Title: cmp.Or(target.Name, name), Mock: o.Site.Drupal,
 		Hosts: []string{address.String(), fmt.Sprintf("localhost:%d", address.Port)}, Ways: []string{callpage.REST, callpage.MCP},
 		Redact: o.Redactor().Text,
 		List: func(ctx context.Context) (*surface.Surface, map[string]string, error) {
 			broken := map[string]string{}
+			if o.Bridge.Advance != nil { // the reference bridge in this process shows what changed at once
+				o.Bridge.Advance(o.Bridge.DiscoveryTTL)
+			}
 			seen, err := list(ctx, target, o, broken)
 			return seen, broken, err
 		},
@@ -78,8 +78,11 @@ func serveConsole(cmd *cobra.Command, listen string, target engine.Target, name 
 			return send(ctx, target, o, call)
 		},
 	}
-	if page.Site {
-		page.Faults = fault.Kinds()
+	switch {
+	case o.Site.Drupal != nil:
+		page.Site = o.Site.Drupal.Recorder
+	case o.Site.Recorder != nil:
+		page.Site = o.Site.Recorder.Recorder
 	}
 	if !slices.Contains(o.Capabilities, "tools") {
 		page.Ways = []string{callpage.MCP}
@@ -108,26 +111,6 @@ func send(ctx context.Context, target engine.Target, o engine.Options, call call
 		if !slices.Contains(o.Capabilities, "mcp") { // what is not claimed may be tried
 			o.Capabilities = append(slices.Clone(o.Capabilities), "mcp")
 		}
-	}
-	if len(call.Fault) > 0 {
-		var f fault.Fault
-		if err := json.Unmarshal(call.Fault, &f); err != nil {
-			return sent, fmt.Errorf("the fault: %w", err)
-		}
-		var at site.Recorder
-		switch {
-		case o.Site.Drupal != nil:
-			at = o.Site.Drupal
-		case o.Site.Recorder != nil:
-			at = o.Site.Recorder
-		default:
-			return sent, errors.New("the site behind the bridge takes no faults")
-		}
-		disarm, err := at.Arm(f)
-		if err != nil {
-			return sent, fmt.Errorf("the fault: %w", err)
-		}
-		defer disarm()
 	}
 	sent.Result, err = engine.Try(ctx, target, o, check.Check{Clause: clause, Run: func(ctx context.Context, t *check.T) {
 		as := t.As(settings.IdentityNamed(call.Caller)).WithoutWaiting()

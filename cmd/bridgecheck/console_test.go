@@ -6,13 +6,16 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -48,85 +51,185 @@ func openConsole(t *testing.T) string {
 	return address
 }
 
+// flows are the console in a browser, and what a person does there.
+type flows struct {
+	*chrome.Tab
+	t    *testing.T
+	home string
+}
+
+func (b *flows) open(query string) { b.Run(chromedp.Navigate(b.home + query)) }
+
+// sent sends what is typed, by the keyboard, and waits for what came of it.
+func (b *flows) sent(contains ...string) {
+	b.t.Helper()
+	b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#result').replaceChildren(); document.querySelector('#call [type=submit]').focus()`),
+		chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.Until(`document.querySelector('#result details[open] .site') !== null`)
+	text := b.has("#result", contains...)
+	if strings.Contains(text, "agent-pass") || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte("agent:agent-pass"))) {
+		b.t.Errorf("the page shows a password:\n%s", text)
+	}
+}
+
+// has returns the text of a part of the page, which contains all of these.
+func (b *flows) has(part string, contains ...string) string {
+	b.t.Helper()
+	text := chrome.Eval[string](b.Tab, `document.querySelector('`+part+`').innerText`)
+	for _, want := range contains {
+		if !strings.Contains(text, want) {
+			b.t.Errorf("%s lacks %q:\n%s", part, want, text)
+		}
+	}
+	return text
+}
+
+// press goes to a control, which may stand in a part that is closed, and presses it by the keyboard.
+func (b *flows) press(control string) {
+	b.t.Helper()
+	b.Run(chromedp.Evaluate[chromedp.Void](`(c => { for (let d = c; d = d.parentElement.closest('details');) d.open = true; c.focus() })(`+control+`)`), chromedp.KeyEvent(kb.Enter))
+}
+
+// keep keeps the picture of a flow, with a part of the page in it.
+func (b *flows) keep(name, part string) {
+	if !*updatePictures {
+		return
+	}
+	b.Run(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); document.querySelector('` + part + `').scrollIntoView({block: 'end'})`))
+	picture := must.Get(chromedp.Call(b.Context(), page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(50))}))(b.t)
+	keepPicture(b.t, "console-"+name+".webp", picture.Data)
+}
+
+func button(text string) string {
+	return `[...document.querySelectorAll('button')].find(b => b.textContent === '` + text + `')`
+}
+
+// listed is whether the chosen caller is shown content.search.
+const listed = `[...document.querySelectorAll('.tools li:not(.unseen) a')].some(a => a.textContent === 'content.search')`
+
+const toCall = "?caller=agent&tool=content.search"
+
 func TestConsoleInABrowser(t *testing.T) {
 	home := openConsole(t)
-	b := chrome.Open(t, chrome.Start(t), home, 1280, 860)
-	unseen := func(caller string) bool {
-		b.Run(chromedp.Navigate(home + "?caller=" + caller))
-		return chrome.Eval[bool](b, `[...document.querySelectorAll('.unseen a')].some(a => a.textContent === 'content.create')`)
+	window := chrome.Start(t)
+	flow := func(name string, do func(b *flows)) {
+		t.Run(name, func(t *testing.T) {
+			b := &flows{chrome.Open(t, window, home, 1280, 860), t, home}
+			do(b)
+		})
 	}
-	if unseen("admin") || !unseen("agent") {
-		t.Error("content.create is shown to admin and not to agent, and the page says otherwise")
-	}
-	// sent sends what is typed, by the keyboard, and waits for what came of it.
-	sent := func(what string, contains ...string) {
-		t.Helper()
-		b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#result').replaceChildren()`),
-			chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
-		b.Until(`document.querySelector('#result details[open] .site') !== null`)
-		text := chrome.Eval[string](b, `document.querySelector('#result').innerText`)
-		for _, want := range contains {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: the page lacks %q:\n%s", what, want, text)
+	flow("callers", func(b *flows) {
+		unseen := func(caller string) bool {
+			b.open("?caller=" + caller)
+			return chrome.Eval[bool](b.Tab, `[...document.querySelectorAll('.unseen a')].some(a => a.textContent === 'content.create')`)
+		}
+		if unseen("admin") || !unseen("agent") {
+			t.Error("content.create is shown to admin and not to agent, and the page says otherwise")
+		}
+		b.press(`document.querySelector('.unseen a')`) // a tool that agent is not shown
+		b.Run(chromedp.WaitReady(`#call`))
+		b.has("#middle", "agent is not shown this tool")
+		b.keep("callers", "h1")
+		b.Run(chromedp.SendKeys(`#filter`, "search"))
+		if shown := b.has(".tools"); strings.Contains(shown, "content.create") {
+			t.Errorf("the filter leaves %s", shown)
+		}
+	})
+	flow("form", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "first"))
+		b.Run(chromedp.SendKeys(`[data-name="limit"] input`, "x"), chromedp.Click(`[value="json"]`))
+		b.Until(`document.activeElement === document.querySelector('[data-name="limit"] input[aria-invalid]')`) // x is no number
+		b.Run(chromedp.SetValue(`[data-name="limit"] input`, "9007199254740993"), chromedp.Click(`[value="json"]`))
+		const want = "{\n  \"query\": \"first\",\n  \"page\": {\n    \"limit\": 9007199254740993\n  }\n}"
+		if got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`); got != want {
+			t.Errorf("the form is as JSON %s, want %s", got, want)
+		}
+		b.Run(chromedp.SetValue(`#json`, `{"query": "first", "page": {"limit": 2}}`), chromedp.Click(`[value="form"]`))
+		if got := chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`); got != "2" {
+			t.Errorf("JSON with the limit 2 is in the form %q", got)
+		}
+		b.sent("POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
+			"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
+		b.keep("call", "h1")
+		b.Run(chromedp.Click(`[value="json"]`), chromedp.SetValue(`#json`, `{"more": "<b id=foreign>"}`), chromedp.Click(`[value="form"]`))
+		b.Until(`document.activeElement.id === 'json' && document.querySelector('#problem').textContent.includes('no fields')`)
+		b.sent("as agent: 4", `<b id=foreign>`, "keeps errors/envelope")
+		if chrome.Eval[bool](b.Tab, `document.querySelector('#foreign') !== null`) {
+			t.Error("text of the bridge became part of the page")
+		}
+	})
+	flow("call", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "first"), chromedp.SetValue(`#call [name="caller"]`, "anonymous"))
+		b.sent("as anonymous: 401")
+		b.Run(chromedp.SetValue(`#call [name="caller"]`, "agent"), chromedp.Click(`[value="MCP"]`))
+		b.sent("/mcp as agent: 200", `"tools/call"`, "content.search ran")
+		b.Run(chromedp.Click(`[value="REST"]`))
+		b.sent("/mcp/tools/invoke as agent: 200", "content.search ran", "keeps invoke/answers-result")
+	})
+	flow("faults", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "typed"), chromedp.Click(`#faults summary`), chromedp.SetValue(`#kind`, "status"))
+		b.Run(chromedp.SendKeys(`#more`, `{"status": 900}`))
+		b.press(`document.querySelector('#arm')`)
+		b.Until(`document.querySelector('#site [role=alert]').textContent.includes('status 900 is not between 200 and 599')`)
+		b.Run(chromedp.SetValue(`#more`, `{"status": 503}`), chromedp.SendKeys(`#only`, "content.*"))
+		b.press(`document.querySelector('#arm')`)
+		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 1 armed'`)
+		for range 2 { // it stays until it is disarmed, and what was typed stays, too
+			b.sent(`"typed"`, "as agent: 503", "fault status", "keeps errors/envelope")
+		}
+		b.has("#faults", `"method":"content.*"`, `"status":503`)
+		b.keep("faults", "#site")
+		b.press(button("Disarm"))
+		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 0 armed' && document.activeElement.matches('#faults summary')`)
+		b.sent("as agent: 200")
+	})
+	flow("site", func(b *flows) {
+		for _, change := range []struct{ caller, control, part string }{
+			{"agent", "#methods", "content.search"}, {"discoverer", "#role-discoverer", "access content"},
+		} {
+			b.open("?tool=content.search&caller=" + change.caller)
+			b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "typed"))
+			before := chrome.Eval[bool](b.Tab, listed)
+			for _, want := range []bool{!before, before} {
+				now := map[bool]string{true: "Give ", false: "Take away "}
+				b.press(`[...document.querySelectorAll('` + change.control + ` button')].find(b => b.textContent === '` + now[want] + change.part + `')`)
+				b.Until(`document.activeElement.textContent === '` + now[!want] + change.part + `'`)
+				b.press(`document.querySelector('#again')`)
+				b.Until(`document.activeElement.id === 'again' && (` + listed + `) === ` + strconv.FormatBool(want))
+			}
+			b.sent(`"typed"`, "as "+change.caller)
+			b.keep("site", "#site")
+		}
+	})
+	flow("journal", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "first"), chromedp.Click(`#journal summary`))
+		b.Until(`document.querySelector('#journal p') !== null`)
+		last := chrome.Eval[string](b.Tab, `document.querySelector('#journal p').id`)
+		b.sent("as agent: 200")
+		b.Until(`(p => p.id !== '` + last + `' && /POST \/jsonrpc as agent: 200, content.search ran/.test(p.textContent))(document.querySelector('#journal p'))`)
+		b.keep("journal", "#journal")
+	})
+	flow("everybody", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "first"))
+		b.sent("as agent: 200")
+		b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll('details').forEach(d => d.open = true)`))
+		b.Until(`document.querySelector('#journal p') !== null`)
+		for _, width := range []int64{1280, 390} {
+			b.Run(chromedp.EmulateViewport(width, 800))
+			if got := chrome.Eval[int64](b.Tab, `document.documentElement.scrollWidth`); got > width {
+				t.Errorf("at %d px the page is %d px wide", width, got)
+			}
+			for _, scheme := range []string{"light", "dark"} {
+				b.Prefer(scheme)
+				b.Accessible()
 			}
 		}
-		if strings.Contains(text, "agent-pass") || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte("agent:agent-pass"))) {
-			t.Errorf("%s: the page shows a password:\n%s", what, text)
-		}
-	}
-
-	b.Run(chromedp.Navigate(home+"?caller=agent&tool=content.search"), chromedp.SendKeys(`[data-name="query"] textarea`, "first"))
-	b.Run(chromedp.SendKeys(`[data-name="limit"] input`, "x"), chromedp.Click(`[value="json"]`))
-	b.Until(`document.activeElement === document.querySelector('[data-name="limit"] input[aria-invalid]')`) // x is no number
-	b.Run(chromedp.SetValue(`[data-name="limit"] input`, "9007199254740993"), chromedp.Click(`[value="json"]`))
-	const want = "{\n  \"query\": \"first\",\n  \"page\": {\n    \"limit\": 9007199254740993\n  }\n}"
-	if got := chrome.Eval[string](b, `document.querySelector('#json').value`); got != want {
-		t.Errorf("the form is as JSON %s, want %s", got, want)
-	}
-	b.Run(chromedp.SetValue(`#json`, `{"query": "first", "page": {"limit": 2}}`), chromedp.Click(`[value="form"]`))
-	if got := chrome.Eval[string](b, `document.querySelector('[data-name="limit"] input').value`); got != "2" {
-		t.Errorf("JSON with the limit 2 is in the form %q", got)
-	}
-	b.Run(chromedp.SendKeys(`[data-name="limit"] input`, ""))
-	sent("by the form", "POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
-		"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
-	b.Picture("console")
-	if *updatePictures {
-		b.Run(chromedp.EmulateViewport(1280, 1220))
-		keepPicture(t, "console.png", b.Screen())
-	}
-
-	b.Run(chromedp.Click(`[value="json"]`), chromedp.SetValue(`#json`, `{"more": "<b id=foreign>"}`), chromedp.Click(`[value="form"]`))
-	b.Until(`document.activeElement.id === 'json' && document.querySelector('#problem').textContent.includes('no fields')`)
-	sent("by JSON", "as agent: 4", `<b id=foreign>`, "keeps errors/envelope")
-	if chrome.Eval[bool](b, `document.querySelector('#foreign') !== null`) {
-		t.Error("text of the bridge became part of the page")
-	}
-	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`),
-		chromedp.Evaluate[chromedp.Void](`document.querySelector('#kind').value = 'status'; document.querySelector('#kind').dispatchEvent(new Event('change'))`),
-		chromedp.SendKeys(`#json`, ""))
-	sent("with a fault of the site", "as agent: 502", "fault status", "keeps errors/envelope")
-	b.Run(chromedp.SetValue(`#fault`, `{"kind": "nothing"}`), chromedp.SendKeys(`#json`, ""),
-		chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
-	b.Until(`document.querySelector('#result').textContent.includes('Nothing was sent: the fault')`)
-	b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#fault').value = ''`))
-	b.Run(chromedp.SetValue(`#json`, `{"query": "first"}`), chromedp.SetValue(`#call [name="caller"]`, "anonymous"), chromedp.SendKeys(`#json`, ""))
-	sent("as another caller", "as anonymous: 401")
-	b.Run(chromedp.SetValue(`#call [name="caller"]`, "agent"), chromedp.Click(`[value="MCP"]`), chromedp.SendKeys(`#json`, ""))
-	sent("over MCP", "/mcp as agent: 200", `"tools/call"`, "content.search ran")
-
-	for _, width := range []int64{1280, 390} {
-		b.Run(chromedp.EmulateViewport(width, 800))
-		if got := chrome.Eval[int64](b, `document.documentElement.scrollWidth`); got > width {
-			t.Errorf("at %d px the page is %d px wide", width, got)
-		}
-	}
-	b.Picture("console-390")
-	if all := chrome.Eval[string](b, `[...document.querySelectorAll('input:not([type=hidden]), textarea, select')]
-		.filter(e => !e.labels.length).map(e => e.outerHTML).join()`); all != "" {
-		t.Errorf("fields without a label: %s", all)
-	}
-	b.Run(chromedp.Evaluate[chromedp.Void](`document.body.className = 'before'`), chromedp.Click(`header button`), chromedp.WaitReady(`body:not(.before) #call`))
+	})
 }
 
 // A page on the web can make a browser send requests here, by any name: each lacks the token, or has another host.
@@ -134,34 +237,56 @@ func TestConsoleRefusesStrangers(t *testing.T) {
 	home := openConsole(t)
 	u := must.Get(url.Parse(home))(t)
 	call := `{"caller":"agent","way":"REST","tool":"echo","arguments":{}}`
+	const form = "application/x-www-form-urlencoded"
+	own, site := http.Header{"Origin": {"http://" + u.Host}, "Sec-Fetch-Site": {"same-origin"}}, http.Header{"Sec-Fetch-Site": {"same-site"}}
 	for _, c := range []struct {
 		name, method, path, host, kind, body string
+		header                               http.Header
 		want                                 int
 	}{
-		{"the page", "GET", u.Path, u.Host, "", "", 200},
-		{"a call", "POST", u.Path + "send", u.Host, "application/json", call, 200},
-		{"localhost", "GET", u.Path, "localhost:" + u.Port(), "", "", 200},
-		{"no token", "GET", "/", u.Host, "", "", 403},
-		{"another token", "POST", "/aaaaaaaaaaaaaaaaaaaaaaaaaa/send", u.Host, "application/json", call, 403},
-		{"half of the token", "GET", u.Path[:9] + "/", u.Host, "", "", 403},
-		{"a foreign host", "GET", u.Path, "evil.example:" + u.Port(), "", "", 403},
-		{"a foreign host, a call", "POST", u.Path + "send", "evil.example", "application/json", call, 403},
-		{"a call by GET", "GET", u.Path + "send", u.Host, "", "", 405},
-		{"a list by GET", "GET", u.Path + "list", u.Host, "", "", 405},
-		{"a form", "POST", u.Path + "send", u.Host, "text/plain", call, 400},
-		{"another way", "POST", u.Path + "send", u.Host, "application/json", strings.Replace(call, "REST", "SOAP", 1), 400},
+		{"the page", "GET", u.Path, u.Host, "", "", nil, 200},
+		{"a call", "POST", u.Path + "send", u.Host, "application/json", call, nil, 200},
+		{"a call of the page", "POST", u.Path + "send", u.Host, "application/json", call, own, 200},
+		{"a fault of the page", "POST", u.Path + "site", u.Host, form, "kind=delay&more=%7B%22count%22%3A1%2C%22delay%22%3A%221ms%22%7D", own, 200},
+		{"localhost", "GET", u.Path, "localhost:" + u.Port(), "", "", nil, 200},
+		{"no token", "GET", "/", u.Host, "", "", nil, 403},
+		{"another token", "POST", "/aaaaaaaaaaaaaaaaaaaaaaaaaa/send", u.Host, "application/json", call, nil, 403},
+		{"half of the token", "GET", u.Path[:9] + "/", u.Host, "", "", nil, 403},
+		{"a foreign host", "GET", u.Path, "evil.example:" + u.Port(), "", "", nil, 403},
+		{"a foreign host, the journal", "GET", u.Path + "journal", "evil.example:" + u.Port(), "", "", nil, 403},
+		{"a foreign host, a call", "POST", u.Path + "send", "evil.example", "application/json", call, nil, 403},
+		{"a call of a foreign origin", "POST", u.Path + "send", u.Host, "application/json", call, http.Header{"Origin": {"https://evil.example"}}, 403},
+		{"a call of an opaque origin", "POST", u.Path + "send", u.Host, "application/json", call, http.Header{"Origin": {"null"}}, 403},
+		{"a fault of another port", "POST", u.Path + "site", u.Host, form, "kind=status", http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
+		{"a fault of another port, as a browser says it", "POST", u.Path + "site", u.Host, form, "kind=status", site, 403},
+		{"a list of a foreign page", "POST", u.Path + "list", u.Host, form, "", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
+		{"a call by GET", "GET", u.Path + "send", u.Host, "", "", nil, 405},
+		{"a list by GET", "GET", u.Path + "list", u.Host, "", "", nil, 405},
+		{"a fault by GET", "GET", u.Path + "site?kind=status", u.Host, "", "", nil, 405},
+		{"a form", "POST", u.Path + "send", u.Host, "text/plain", call, nil, 400},
+		{"another way", "POST", u.Path + "send", u.Host, "application/json", strings.Replace(call, "REST", "SOAP", 1), nil, 400},
 	} {
 		r := must.Get(http.NewRequest(c.method, "http://"+u.Host+c.path, strings.NewReader(c.body)))(t)
 		r.Host = c.host
+		maps.Copy(r.Header, c.header)
 		r.Header.Set("Content-Type", c.kind)
 		response := must.Get(http.DefaultClient.Do(r))(t)
 		body := must.Get(io.ReadAll(response.Body))(t)
 		response.Body.Close()
 		if response.StatusCode != c.want {
-			t.Errorf("%s: %d, want %d: %s", c.name, response.StatusCode, c.want, body)
+			t.Errorf("%s: %d, want %d: %.300s", c.name, response.StatusCode, c.want, body)
 		}
 		if secret := "agent-pass"; strings.Contains(string(body), secret) {
 			t.Errorf("%s: the password of agent is shown", c.name)
+		}
+		if policy := response.Header.Get("Content-Security-Policy"); c.want == 200 && (strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'; style-src 'self'; script-src 'self'")) {
+			t.Errorf("%s: the policy is %q", c.name, policy)
+		}
+	}
+	var out, stderr bytes.Buffer
+	for _, address := range []string{"0.0.0.0:0", ":8083", "192.0.2.1:8083", "127.0.0.1.example:8083", "8083"} {
+		if code := execute(t.Context(), []string{"console", "--listen", address}, &out, &stderr); code != exitUsage {
+			t.Errorf("--listen %s: exit code %d", address, code)
 		}
 	}
 }

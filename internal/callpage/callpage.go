@@ -1,7 +1,7 @@
 // Package callpage serves one page on which a person calls the tools of a bridge as any caller and sees both sides of each exchange.
 //
 // It sends nothing and judges nothing: whoever calls it brings the tools and a function that calls one. Its invariant: nothing is
-// sent for a request that lacks the token of the address or came to another host, nor for a GET.
+// sent or changed for a request that lacks the token of the address, came to another host or from another page, nor for a GET.
 package callpage
 
 import (
@@ -12,16 +12,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/recorder"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -36,13 +41,13 @@ const (
 
 // Options are what the page shows.
 type Options struct {
-	Token  string       // in the address of the page, http://HOST/TOKEN/
-	Hosts  []string     // host:port that the page has
-	Title  string       // the target
-	Site   bool         // the requests that reach the site are seen
-	Ways   []string     // that the bridge has
-	Faults []fault.Kind // that the site can be given for a call
+	Token  string   // in the address of the page, http://HOST/TOKEN/
+	Hosts  []string // host:port that the page has
+	Title  string   // the target
+	Ways   []string // that the bridge has
 	Redact func(string) string
+	Site   *recorder.Recorder // journal and faults of what stands behind the bridge; nil: it is not seen
+	Mock   *mockdrupal.Drupal // the site itself; nil: it cannot be changed
 	// List also says, by caller, what is wrong with lists that cannot be read.
 	List func(context.Context) (*surface.Surface, map[string]string, error)
 	Call func(context.Context, Call) (Sent, error)
@@ -60,16 +65,18 @@ type Call struct {
 	Way       string          `json:"way"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
-	Fault     json.RawMessage `json:"fault,omitempty"` // of the site while the call lasts
 }
 
 // server has one call at a time under way: what reaches the site meanwhile is of that call.
 type server struct {
 	Options
-	pages  *template.Template
-	mu     sync.Mutex
-	seen   *surface.Surface
-	broken map[string]string
+	pages   *template.Template
+	methods []fixtures.Method // of the site as it was at the start
+	calling sync.Mutex
+	listed  sync.Mutex // over what follows
+	seen    *surface.Surface
+	broken  map[string]string
+	problem string // why the tools could not be listed again; "": they could
 }
 
 // Handler lists the tools and serves the page.
@@ -78,6 +85,9 @@ func Handler(ctx context.Context, o Options) (http.Handler, error) {
 	var err error
 	if s.seen, s.broken, err = o.List(ctx); err != nil {
 		return nil, err
+	}
+	if s.Mock != nil {
+		s.methods = s.Mock.Site().Methods
 	}
 	visible := func(text string) string { return terminal.Visible(o.Redact(text)) }
 	s.pages, err = template.New("").Funcs(template.FuncMap{"visible": visible, "body": body, "json": text, "list": list}).ParseFS(assets, "*.gohtml")
@@ -90,7 +100,9 @@ func Handler(ctx context.Context, o Options) (http.Handler, error) {
 	mux.Handle("GET "+base+"page.js", http.StripPrefix(base, http.FileServerFS(assets)))
 	mux.HandleFunc("POST "+base+"list", s.listAgain)
 	mux.HandleFunc("POST "+base+"send", s.send)
-	return s.guard(base, mux), nil
+	mux.HandleFunc("POST "+base+"site", s.change)
+	mux.HandleFunc("GET "+base+"journal", s.stream)
+	return s.guard(base, http.NewCrossOriginProtection().Handler(mux)), nil
 }
 
 // guard lets only requests for this page through. The token is part of the path, for a cookie would go to every port of this machine.
@@ -103,7 +115,7 @@ func (s *server) guard(base string, next http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Referrer-Policy", "same-origin")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
@@ -121,14 +133,17 @@ func (s *server) write(w http.ResponseWriter, name string, data any) {
 }
 
 func (s *server) listAgain(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.Lock()
+	defer s.calling.Unlock()
 	seen, broken, err := s.List(r.Context())
+	s.listed.Lock()
+	defer s.listed.Unlock()
+	s.problem = ""
 	if err != nil {
-		http.Error(w, s.Redact(err.Error()), http.StatusBadGateway)
-		return
+		s.problem = err.Error()
+	} else {
+		s.seen, s.broken = seen, broken
 	}
-	s.seen, s.broken = seen, broken
 	http.Redirect(w, r, "./?"+r.URL.RawQuery, http.StatusSeeOther)
 }
 
@@ -137,15 +152,14 @@ const maxCall = 1 << 20
 
 func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	var call Call
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall))
-	d.DisallowUnknownFields()
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCall))
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if kind != "application/json" || d.Decode(&call) != nil || call.Tool == "" || call.Caller == "" || call.Arguments == nil || !slices.Contains(s.Ways, call.Way) {
+	if kind != "application/json" || err != nil || strict(string(text), &call) != nil || call.Tool == "" || call.Caller == "" || call.Arguments == nil || !slices.Contains(s.Ways, call.Way) {
 		http.Error(w, "a call is a JSON object of at most 1 MiB with caller, way ("+strings.Join(s.Ways, " or ")+"), tool and arguments", http.StatusBadRequest)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.Lock()
+	defer s.calling.Unlock()
 	sent, err := s.Call(r.Context(), call)
 	if err != nil {
 		sent = Sent{Result: reports.Result{Message: err.Error()}}
@@ -161,6 +175,9 @@ type view struct {
 	Tools   []*toolView
 	Chosen  *toolView // nil: no tool is
 	Form    field
+	Behind  *siteView // nil: the site is not seen
+	Query   template.URL
+	Problem string // why the tools could not be listed again; "": they could
 }
 
 type callerView struct {
@@ -178,12 +195,14 @@ type toolView struct {
 	Differs                  []string // callers who are shown it otherwise
 }
 
-func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	seen, broken := s.seen, s.broken
-	s.mu.Unlock()
+func (s *server) page(w http.ResponseWriter, r *http.Request) { s.write(w, "page", s.view(r)) }
+
+func (s *server) view(r *http.Request) view {
+	s.listed.Lock()
+	seen, broken, problem := s.seen, s.broken, s.problem
+	s.listed.Unlock()
 	query := r.URL.Query()
-	v := view{Options: s.Options, Caller: query.Get("caller")}
+	v := view{Options: s.Options, Caller: query.Get("caller"), Behind: s.site(), Problem: problem}
 	for _, c := range seen.Callers {
 		n := 0
 		for _, t := range seen.Tools {
@@ -204,7 +223,9 @@ func (s *server) page(w http.ResponseWriter, r *http.Request) {
 		}
 		v.Form = formOf(v.Chosen.Shown["inputSchema"])
 	}
-	s.write(w, "page", v)
+	query.Set("caller", v.Caller)
+	v.Query = template.URL(query.Encode())
+	return v
 }
 
 // mostShown is the caller who is shown the most tools.
@@ -252,8 +273,12 @@ func body(m reports.Message) string {
 
 // text is a value as JSON.
 func text(v any) (string, error) {
-	if raw, ok := v.(json.RawMessage); ok {
-		return string(raw), nil
+	switch v := v.(type) {
+	case json.RawMessage:
+		return string(v), nil
+	case patch.Patch, fault.Fault:
+		data, err := json.Marshal(v)
+		return string(data), err
 	}
 	data, err := exact.Write(v)
 	return string(data), err

@@ -1,6 +1,7 @@
 'use strict';
 // The arguments are JSON text throughout, so that a number keeps its digits.
 const form = document.querySelector('#call');
+const gone = 'the console does not respond: start it again';
 
 const parse = text => JSON.parse(text, (_, v, at) => typeof v === 'number' && at && JSON.rawJSON ? JSON.rawJSON(at.source) : v);
 const isObject = v => typeof v === 'object' && v !== null && !Array.isArray(v) && !(JSON.isRawJSON && JSON.isRawJSON(v));
@@ -96,21 +97,15 @@ function start() {
     const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
     button.disabled = true;
     try {
-      const fault = form.elements.fault?.value.trim();
-      try {
-        if (fault) JSON.parse(fault);
-      } catch {
-        fail(form.elements.fault, 'the fault is not JSON');
-      }
       const head = JSON.stringify({caller: form.elements.caller.value, way: form.elements.way.value, tool: form.dataset.tool});
-      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}${fault ? `,"fault":${fault}` : ''}}`});
+      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}}`});
       const answer = await response.text();
       if (!response.ok) fail(null, answer);
       result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
       result.focus({preventScroll: true});
       if (result.getBoundingClientRect().top > innerHeight * 2 / 3) result.parentElement.scrollIntoView();
     } catch (e) {
-      document.querySelector('#problem').textContent = e instanceof TypeError ? 'the console does not respond: start it again' : e.message;
+      document.querySelector('#problem').textContent = e instanceof TypeError ? gone : e.message;
     } finally {
       button.disabled = false;
     }
@@ -126,9 +121,6 @@ function start() {
     show(radio.value === 'json' ? 'form' : 'json');
     switchTo(radio.value === 'json' ? 'json' : 'form');
   })));
-  form.querySelector('#kind')?.addEventListener('change', e => {
-    form.elements.fault.value = e.target.value && JSON.stringify({kind: e.target.value});
-  });
   form.addEventListener('submit', e => {
     e.preventDefault();
     send().catch(error => { if (!(error instanceof SyntaxError)) throw error; });
@@ -140,9 +132,46 @@ function start() {
 }
 
 if (form) start();
-document.querySelector('#filter').addEventListener('input', e => {
-  for (const li of document.querySelectorAll('.tools li')) li.hidden = !li.textContent.toLowerCase().includes(e.target.value.toLowerCase());
+document.addEventListener('input', e => {
+  if (e.target.id === 'filter') for (const li of document.querySelectorAll('.tools li')) li.hidden = !li.textContent.toLowerCase().includes(e.target.value.toLowerCase());
 });
 document.addEventListener('click', e => {
   if (e.target.matches('.copy')) navigator.clipboard.writeText(e.target.previousElementSibling.textContent).then(() => { e.target.textContent = 'Copied'; });
+});
+// A form that changes something leads to this page again, of which what changed is put in place: what is typed elsewhere stays.
+document.addEventListener('submit', async e => {
+  if (e.target.method !== 'post') return;
+  e.preventDefault();
+  const button = e.submitter;
+  try {
+    const response = await fetch(e.target.action, {method: 'POST', body: new URLSearchParams(new FormData(e.target, button))});
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+    for (const part of document.querySelectorAll('#tools, #site')) {
+      const next = page.getElementById(part.id), filter = part.querySelector('#filter');
+      part.querySelectorAll('details[open]').forEach(d => next.querySelector(`[id="${d.id}"]`)?.setAttribute('open', ''));
+      part.replaceWith(next);
+      if (filter?.value) {
+        next.querySelector('#filter').value = filter.value;
+        next.querySelector('#filter').dispatchEvent(new Event('input', {bubbles: true}));
+      }
+    }
+    (document.getElementById(button.id) ?? document.querySelector('#faults summary')).focus();
+  } catch {
+    document.querySelector('#tools [role="alert"]').textContent = gone;
+  }
+});
+// The journal streams while it is open.
+document.querySelector('#journal')?.addEventListener('toggle', e => {
+  if (!e.target.open) return e.target.events.close();
+  const log = e.target.querySelector('[role="log"]');
+  log.replaceChildren();
+  e.target.events = new EventSource('journal');
+  e.target.events.onmessage = event => {
+    const entry = document.createElement('template');
+    entry.innerHTML = event.data; // a template of ours, too
+    const before = document.getElementById(entry.content.firstChild.id);
+    if (before) before.replaceWith(entry.content);
+    else log.prepend(entry.content);
+    while (log.children.length > 200) log.lastChild.remove();
+  };
 });

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -155,6 +156,35 @@ func (b *Tab) Picture(name string) {
 func (b *Tab) Screen() []byte {
 	b.t.Helper()
 	return Take(b, chromedp.CaptureScreenshot())
+}
+
+// Prefer shows the page as to a reader who prefers a colour scheme, light or dark.
+func (b *Tab) Prefer(scheme string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+	if !Eval[bool](b, `matchMedia('(prefers-color-scheme: `+scheme+`)').matches`) {
+		b.t.Fatalf("the page is not shown in %s", scheme)
+	}
+}
+
+// Accessible fails the test for what axe finds wrong on the page as it is. Without axe the test is skipped: make test installs it.
+func (b *Tab) Accessible() {
+	b.t.Helper()
+	const file = "../../internal/chrome/node_modules/axe-core/axe.min.js"
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Skip("SKIPPED: no accessibility checker reads the page, for axe is not installed: npm ci in internal/chrome")
+	}
+	b.Run(chromedp.Evaluate[chromedp.Void](string(axe)))
+	wrong := Take(b, chromedp.Evaluate[[]string](`axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + ': ' + n.failureSummary)))`,
+		chromedp.EvalAwaitPromise))
+	for _, w := range wrong {
+		b.t.Errorf("axe: %s", w)
+	}
 }
 
 // Context is the tab's, for calls of the browser's protocol.

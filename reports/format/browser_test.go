@@ -13,7 +13,6 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -316,12 +315,7 @@ func TestTextStandsOutInLightAndDark(t *testing.T) {
 			t.Run(name+" "+scheme, func(t *testing.T) {
 				b := chrome.Open(t, window, address, 1280, 900)
 				b.Run(chromedp.EmulateViewport(1280, 900))
-				must.Get(chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-				}))(t)
-				if got := chrome.Eval[bool](b, `matchMedia('(prefers-color-scheme: dark)').matches`); got != (scheme == "dark") {
-					t.Fatalf("the page is not shown in %s", scheme)
-				}
+				b.Prefer(scheme)
 				b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll('details').forEach(d => d.open = true)`))
 				for _, weak := range chrome.Eval[[]string](b, contrasts) {
 					t.Errorf("too little contrast: %s", weak)
