@@ -147,8 +147,9 @@ func (c Client) Send(ctx context.Context, r Request) *Response {
 	switch {
 	case !c.T.inCheck:
 	case errors.Is(err, patience.ErrRunEnded):
-		End(Ending{Kind: CutShort, Why: Finding{Subject: "the run ended before this was tested"}})
-	case err != nil:
+		c.T.cutShort()
+	case err != nil: // the bridge is gone
+		c.T.metGone.Store(true)
 		c.T.Fail(Mismatch(a.Subject(), "a response", "none: "+err.Error()))
 	}
 	return a

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -35,7 +36,8 @@ type T struct {
 	listed    map[string]bool      // names that the bridge lists to any caller; nil: not asked
 	besides   map[*Response]func() // sends the request alone of a response that came beside others
 	cleanups  []func(context.Context)
-	aside     any // what ended another goroutine of the check
+	aside     any         // what ended another goroutine of the check
+	metGone   atomic.Bool // the check met a bridge that is gone
 
 	sessions sessions // of callers, where the bridge has MCP alone
 }

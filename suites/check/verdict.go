@@ -53,8 +53,15 @@ func blockedBy(why Finding, clauses []string) Ending {
 // recovers.
 func End(e Ending) { panic(e) }
 
-// runEnded reports whether the whole run has ended: what the check then finds comes of that.
-func (t *T) runEnded() bool { return t.Context.Err() != nil }
+// runEnded reports whether the whole run has ended: what the check then finds comes of that, but where the check itself met a bridge
+// that is gone, by which the run ended.
+func (t *T) runEnded() bool { return t.Context.Err() != nil && !t.metGone.Load() }
+
+// isCutShort reports whether what ended a check, or one of its goroutines, is the end of the run.
+func isCutShort(ended any) bool {
+	e, is := ended.(Ending)
+	return is && e.Kind == CutShort
+}
 
 // cutShort ends the running check because the whole run has ended.
 func (t *T) cutShort() {
@@ -84,7 +91,7 @@ func (t *T) Recover() {
 	if r := recover(); r != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.aside == nil {
+		if t.aside == nil || isCutShort(t.aside) {
 			t.aside = noted(r)
 		}
 	}
@@ -151,7 +158,7 @@ func (t *T) run(ctx context.Context, test func(context.Context)) any {
 	go func() {
 		ended := protect(func() { test(ctx) })
 		t.mu.Lock()
-		if _, unexpected := ended.(broke); t.aside != nil && (ended == nil || unexpected) {
+		if _, unexpected := ended.(broke); t.aside != nil && (ended == nil || unexpected || isCutShort(ended)) {
 			ended = t.aside // the check may have broken for what the other goroutine did not return
 		}
 		t.recording = false // what is sent to clean up shows nothing of the clause
