@@ -27,7 +27,7 @@ const (
 	OK      = "ok"
 	Fails   = "fails"
 	Warns   = "warns"   // a client has to do without it
-	Skipped = "skipped" // an earlier step keeps it from being tried
+	Skipped = "skipped" // an earlier step, or the way of logging in, keeps it from being tried
 )
 
 // NoResponse is the fault of a bridge that cannot be reached.

@@ -233,10 +233,15 @@ func (f *Flow) readServer(ctx context.Context) error {
 		}
 	}
 	f.ok(atServer, "rfc8414 3.3", at)
-	if methods := texts(f.server["code_challenge_methods_supported"]); !f.Device && !slices.Contains(methods, "S256") {
-		return f.fail("no-pkce", "`code_challenge_methods_supported` is %s", exact.Short(f.server["code_challenge_methods_supported"]))
+	methods := f.server["code_challenge_methods_supported"]
+	switch {
+	case f.Device:
+		f.note(Step{Layer: atPKCE, State: Skipped, Saw: "a login by device does without it"})
+	case !slices.Contains(texts(methods), "S256"):
+		return f.fail("no-pkce", "`code_challenge_methods_supported` is %s", exact.Short(methods))
+	default:
+		f.ok(atPKCE, faults["no-pkce"].clause, "S256")
 	}
-	f.ok(atPKCE, faults["no-pkce"].clause, "S256")
 	return nil
 }
 

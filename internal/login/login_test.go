@@ -102,7 +102,7 @@ func TestACorrectServerPassesEveryLayer(t *testing.T) {
 			change(&o)
 			steps := New(o).Diagnose(t.Context(), true)
 			for i, s := range steps {
-				if s.State != OK {
+				if s.State != OK && !(o.Device && s.Layer == atPKCE && s.State == Skipped) {
 					t.Errorf("%+v", s)
 				}
 				if !slices.Contains(Layers, s.Layer) || i >= len(Layers) {
