@@ -175,7 +175,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 func (p *plan) lookAtMachine() error {
 	log.SetOutput(io.Discard) // net/http writes there what a site does wrong on purpose, and what the machine refuses
 	var noLoopback string
-	p.lacks, noLoopback = machine.Lacks()
+	p.lacks, noLoopback = machine.Lacks(p.reportDir, os.TempDir())
 	if noLoopback != "" && (p.target.URL == "" || p.mockListen != "") { // else the bridge may be elsewhere
 		return fmt.Errorf("nothing can be tested: %s", noLoopback)
 	}

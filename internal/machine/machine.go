@@ -56,6 +56,8 @@ const (
 	filesOfWorker = 64        // of a further worker
 	memoryOfRun   = 128 << 20 // of a run with one worker, and a small bridge
 	memoryWorker  = 48 << 20  // of a further worker, with its bridge
+	diskOfRun     = 16 << 20  // of the report, the log of a bridge, and what workers hand on
+	portsOfRun    = 1024      // of the largest burst, whose connections are closed and keep their ports for a minute
 )
 
 // FewFiles says that a process may open fewer files than the largest burst of a run needs; "": it may open enough.
@@ -148,10 +150,19 @@ func garbage(live, most uint64) int {
 	return int(min(max((most-live)*10/max(live, 1)*10, leastGarbage), mostGarbage))
 }
 
-// Lacks lists what the machine is short of for a run. Where it has no way from a process to another, noLoopback says so, too.
-func Lacks() (all []string, noLoopback string) {
+// Lacks lists what the machine is short of for a run that writes below the directories. Where it has no way from a process to
+// another, noLoopback says so, too.
+func Lacks(written ...string) (all []string, noLoopback string) {
 	if why := FewFiles(); why != "" {
 		all = append(all, why)
+	}
+	if n := ports(); n < portsOfRun {
+		all = append(all, fmt.Sprintf("the machine has only %d ports for connections: let more be used (sysctl net.ipv4.ip_local_port_range)", n))
+	}
+	for _, dir := range written {
+		if free := free(dir); free < diskOfRun {
+			all = append(all, fmt.Sprintf("the machine's disk has only %d KiB free for %s: free some of it, or name another directory by --report-dir or TMPDIR", free>>10, dir))
+		}
 	}
 	if limit := addressSpace(); limit < needOfSpace {
 		all = append(all, fmt.Sprintf("the machine gives a process %d MiB of addresses: raise the limit (ulimit -v unlimited)", limit>>20))

@@ -65,7 +65,7 @@ var situations = []situation{
 	{name: "TMPDIR is full", set: `mkdir tmp; unshare -m sh -c 'mount -t tmpfs -o size=16k,nr_inodes=2 none tmp && touch tmp/x && TMPDIR=$PWD/tmp exec "$BC" run --jobs 3 --only "describe/*" --exec "$BC bridge"'`,
 		needs: []string{"root", "unshare"}, says: []string{"partial: filters left clauses out", "bridge.log lacks", "no space left on device"}},
 	{name: "the disk is full when the report is written", set: `mkdir r; unshare -m sh -c 'mount -t tmpfs -o size=8k none r && exec "$BC" run $ONE --report-dir r'`,
-		needs: []string{"root", "unshare"}, says: []string{"1 passed", "the report in r cannot be written: no space left on device"}},
+		needs: []string{"root", "unshare"}, says: []string{"the machine's disk has only 8 KiB free for r: free some of it", "1 passed", "the report in r cannot be written: no space left on device"}},
 	{name: "the disk is full while the bridge writes", set: `cat >b.sh <<'X'
 #!/bin/sh
 (while :; do echo a line of the log of the bridge that fills a disk; sleep 0.01; done) &
@@ -84,7 +84,7 @@ chmod +x b.sh; mkdir r; unshare -m sh -c 'mount -t tmpfs -o size=4k none r && ex
 	{name: "512 MiB of memory", set: `"$BC" run $EXEC`, needs: []string{"memory 512"}, exit: either, long: true},
 	{name: "a third of a processor, in slices of a second", set: `"$BC" run`, needs: []string{"processor 0.3"}, exit: either, long: true},
 	{name: "few ports", set: `unshare -n sh -c 'ip link set lo up && echo "40000 40060" >/proc/sys/net/ipv4/ip_local_port_range && exec "$BC" run $EXEC'`,
-		needs: []string{"root", "unshare", "ip"}, exit: either, long: true},
+		needs: []string{"root", "unshare", "ip"}, exit: either, says: []string{"the machine has only 61 ports for connections"}, long: true},
 
 	// What is wrong is found all the same.
 	{name: "ten mutants, 128 open files", set: `ulimit -n 128; ` + tenMutants, long: true},

@@ -1,12 +1,38 @@
 package machine
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
+
+// ports is how many ports the system chooses from for connections.
+func ports() uint64 {
+	var low, high uint64
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if _, err2 := fmt.Sscan(string(text), &low, &high); err != nil || err2 != nil || high < low {
+		return math.MaxUint64
+	}
+	return high - low + 1
+}
+
+// free is how many bytes may be written below a directory, which may not be there yet.
+func free(dir string) uint64 {
+	var s syscall.Statfs_t
+	for err := syscall.Statfs(dir, &s); err != nil; err = syscall.Statfs(dir, &s) {
+		above := filepath.Dir(dir)
+		if above == dir {
+			return math.MaxUint64
+		}
+		dir = above
+	}
+	return s.Bavail * uint64(s.Bsize)
+}
 
 // reserved is how much address space this process has taken, in bytes.
 func reserved() uint64 {
