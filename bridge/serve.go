@@ -155,6 +155,7 @@ func (l *patientListener) Close() error {
 	if l.closing.Swap(true) {
 		return nil
 	}
+	dropNew(l.TCPListener)
 	return l.SetDeadline(time.Now())
 }
 
