@@ -75,7 +75,8 @@ type entry struct {
 
 	mu      sync.Mutex
 	flight  *flight
-	doubted time.Time
+	doubted time.Time // for what the site refused
+	heard   time.Time // and for what another replica said, which takes the place of no refusal
 }
 
 // knowledge is what the site returned to a caller, and when. Exactly one of set and refusal is there.
@@ -408,24 +409,25 @@ const (
 // and not more often than helps. It reports whether they were.
 func (e *Engine) Doubt(ctx context.Context, who caller.Caller, about Subject) bool {
 	en := e.entry(who)
-	if !e.doubt(en) {
+	if !e.doubt(en, &en.doubted) {
 		return false
 	}
 	if about == Tools && e.o.Account != nil {
-		e.doubt(e.accountEntry(who))
+		account := e.accountEntry(who)
+		e.doubt(account, &account.doubted)
 	}
 	return e.refresh(ctx, en, who.Trace, true) == nil
 }
 
-// doubt makes an entry's knowledge doubtful, unless that was done a moment ago.
-func (e *Engine) doubt(en *entry) bool {
+// doubt makes an entry's knowledge doubtful, unless that was done a moment ago for the same reason.
+func (e *Engine) doubt(en *entry, last *time.Time) bool {
 	now := e.o.Now()
 	en.mu.Lock()
 	defer en.mu.Unlock()
-	if !en.doubted.IsZero() && now.Sub(en.doubted) < min(doubtAgain, e.ttl) {
+	if !last.IsZero() && now.Sub(*last) < min(doubtAgain, e.ttl) {
 		return false
 	}
-	en.doubted = now
+	*last = now
 	e.doubts.Add(1)
 	if k := en.known.Load(); k != nil {
 		doubtful := *k
@@ -456,7 +458,7 @@ func (e *Engine) Heard(caller caller.Identity, now catalog.Version) {
 		return
 	}
 	if k := en.known.Load(); k != nil && k.set != nil && k.set.catalog.Version != now {
-		e.doubt(en)
+		e.doubt(en, &en.heard)
 	}
 }
 

@@ -183,3 +183,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// What another replica says of a caller's tools makes this one refetch them, at most once in a while, and does not keep it from
+// refetching them again for a call that the site then refuses.
+func TestDoubtAfterNews(t *testing.T) {
+	fetched := 0
+	e := engine(t, listed(func(caller.Caller) (string, error) { fetched++; return methods("x"), nil }), time.Now)
+	who := callerNamed("a")
+	for range 3 {
+		must.Get(e.View(t.Context(), who))(t)
+		e.Heard(who.Identity, "other")
+	}
+	if fetched != 2 {
+		t.Errorf("%d fetches after news that came again, want 2", fetched)
+	}
+	if !e.Doubt(t.Context(), who, Tools) || fetched != 3 {
+		t.Errorf("%d fetches after a refusal, want 3", fetched)
+	}
+}
