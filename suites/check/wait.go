@@ -40,16 +40,14 @@ func (t *T) Await(ctx context.Context, done func() bool) bool {
 // before until the TTL is over.
 func (t *T) Poll(ctx context.Context, done func() bool) bool {
 	began := time.Now()
-	if t.several {
-		t.awaitTTL(ctx, began)
-	}
-	seen := t.poll(ctx, done)
-	if seen && t.Spares() && !t.stays(done) {
+	if !t.several {
+		if seen := t.poll(ctx, done); !seen || !t.Spares() || t.Everywhere(done) {
+			return seen
+		}
 		t.several = true
-		t.awaitTTL(ctx, began)
-		return t.poll(ctx, done)
 	}
-	return seen
+	t.awaitTTL(ctx, began)
+	return t.poll(ctx, func() bool { return done() && t.Everywhere(done) }) // one may have shown the run a change early
 }
 
 // Several reports whether responses have shown that several processes, which notice a change at different times, are behind
@@ -70,20 +68,26 @@ const (
 	looks      = 2
 )
 
-// stays reports whether what was seen is seen again, each time by a connection that a balancer may give to another process.
-func (t *T) stays(done func() bool) bool {
+// Everywhere reports whether what was seen is seen again, each time by a connection that a balancer may give to another process.
+func (t *T) Everywhere(done func() bool) bool {
 	n := looks
 	if !t.looked {
 		t.looked, n = true, firstLooks
 	}
-	for range n {
+	for i := range n {
 		t.Transport.CloseIdleConnections()
+		if i%2 == 1 { // else a balancer that takes turns could give all first pages to one process
+			t.Unrecorded(func() { t.As(Anonymous).Send(t.Context, Request{Path: "/none"}) })
+		}
 		if !done() {
 			return false
 		}
 	}
 	return true
 }
+
+// EndTime is how long the end of a session may take to reach other replicas.
+const EndTime = time.Second
 
 func (t *T) poll(ctx context.Context, done func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)

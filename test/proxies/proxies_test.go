@@ -178,7 +178,7 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 	if report.CutShort != "" {
 		t.Errorf("the run ended early: %s\n%s", report.CutShort, said)
 	}
-	t.Logf("%s: %d pass, %d fail, %d warn, %d not testable in %d s", url, report.Summary.Pass, report.Summary.Fail, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000)
+	t.Logf("%s: %d pass, %d fail, %d warn, %d not testable in %d s; measured %+v", url, report.Summary.Pass, report.Summary.Fail, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000, report.Measured)
 	return report
 }
 

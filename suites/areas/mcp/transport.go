@@ -102,6 +102,9 @@ func session(ctx context.Context, t *check.T) {
 		if ended.Status >= http.StatusBadRequest {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
 		}
+		if over := func() bool { return s.ListTools(ctx, "").Status == http.StatusNotFound }; t.Several() {
+			check.Within(ctx, check.EndTime, func() bool { return over() && t.Everywhere(over) })
+		}
 		closed(s, "an ended session", match.BeRefusedWith(404))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -117,16 +116,13 @@ func sessionEnd(ctx context.Context, t *check.T) {
 		}
 		ended.MustMeet(match.BeSuccess(), "mcp/session")
 		var after *check.Response
-		check.Within(ctx, endTime, func() bool {
+		check.Within(ctx, check.EndTime, func() bool {
 			after = on(s, replica).ListTools(ctx, "")
 			return after.Status == http.StatusNotFound
 		})
-		t.Expect(after).To(match.BeRefusedWith(404), "%v after the session was ended", endTime)
+		t.Expect(after).To(match.BeRefusedWith(404), "%v after the session was ended", check.EndTime)
 	})
 }
-
-// endTime is how long the end of a session may take to reach other replicas.
-const endTime = time.Second
 
 // listChanged listens on every replica, each in a session of its own.
 func listChanged(ctx context.Context, t *check.T) {

@@ -1,0 +1,56 @@
+package suites_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// Replicas behind one URL, which takes turns, are blamed neither for a TTL of which one shows the end early, as where replicas tell
+// each other what changed, nor for the time that the end of a session takes from one to the other.
+func TestReplicasBehindOneURL(t *testing.T) {
+	for clause, early := range map[string]bool{"access/anonymous-granted": true, "mcp/session": false} {
+		t.Run(clause, func(t *testing.T) {
+			t.Parallel()
+			drupal := defaultSite(t, mockdrupal.Options{}, nil)
+			site := serveAt(t, drupal)
+			replica := func(ttl time.Duration) http.Handler {
+				o := bridge.Options{Drupal: site, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}
+				o.SessionKeys = []caller.Secret{"these replicas have a key in common that is no secret"}
+				b := must.Get(bridge.New(o))(t)
+				t.Cleanup(func() { b.Close() })
+				return b
+			}
+			quick, slow := replica(50*time.Millisecond), []http.Handler{replica(time.Second), replica(time.Second)}
+			var turn atomic.Int64
+			at := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				who, _, _ := r.BasicAuth()
+				one, other := slow[turn.Add(1)%2], slow[turn.Load()%2]
+				switch {
+				case early && strings.HasPrefix(who, "check-"):
+					one = quick
+				case r.Method == http.MethodDelete:
+					one, other = slow[0], slow[1]
+					late := r.Clone(t.Context())
+					time.AfterFunc(200*time.Millisecond, func() { other.ServeHTTP(httptest.NewRecorder(), late) })
+				}
+				one.ServeHTTP(w, r)
+			}))
+			report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Site: suites.Site{Drupal: drupal},
+				Capabilities: append([]string{"mcp", "permission-ttl", "discovery-cache"}, suites.DefaultCapabilities()...), Only: []string{clause}}))(t)
+			if got := verdicts(report)[clause]; got.Verdict != reports.Pass {
+				t.Errorf("%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
+			}
+		})
+	}
+}
