@@ -404,7 +404,7 @@ func (e *Environment) Measured() []reports.Measurement {
 			row.Measured = "more than " + patience.Rounded(m.looked)
 		}
 		seen := len(m.waiting) == 0
-		if given > 0 && (seen && m.least > given+slackOf(given) || seen && m.early(given) || !seen && m.looked > given+slackOf(given)) {
+		if given > 0 && (seen && m.least > given+given/10+500*time.Millisecond || seen && m.early(given) || !seen && m.looked > given+slackOf(given)) {
 			row.Warning = fmt.Sprintf("--discovery-ttl is %s, and the bridge showed a change of the site after %s: %s", given, row.Measured, goBy(used))
 		}
 		rows = append(append(rows, row), m.rows...)
