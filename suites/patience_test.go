@@ -23,7 +23,7 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	var asked atomic.Int64
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) == 40 {
+		if asked.Add(1) == 120 { // after the run has measured
 			server.Listener.Close()
 			panic(http.ErrAbortHandler)
 		}

@@ -312,7 +312,7 @@ func (t *T) MustShowSoon() {
 // change early, as replicas do that tell each other.
 func (m *measures) used(given time.Duration) time.Duration {
 	switch {
-	case len(m.waiting) == 0 && (given < m.least || m.early(given)):
+	case len(m.waiting) == 0 && (given == 0 || given < m.least || m.early(given)):
 		return m.ttl + m.ttl/10
 	case len(m.waiting) == 0 || given > m.looked:
 		return given
