@@ -13,27 +13,32 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/callpage"
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 )
 
-// openConsole serves the console for the reference bridge until the test ends, and returns its address.
-func openConsole(t *testing.T) string {
+// openConsole serves the console until the test ends, by default for the reference bridge, and returns its address.
+func openConsole(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	var stderr bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		code := execute(ctx, []string{"console", "--listen", "127.0.0.1:0"}, in, &stderr)
+		code := execute(ctx, append([]string{"console", "--listen", "127.0.0.1:0"}, args...), in, &stderr)
 		in.Close()
 		done <- code
 	}()
@@ -232,6 +237,63 @@ func TestConsoleInABrowser(t *testing.T) {
 	})
 }
 
+// What failed in a run is opened, sent again, and fixed meanwhile.
+func TestConsoleOpensAReport(t *testing.T) {
+	window, dir := chrome.Start(t), t.TempDir()
+	site, release, err := freeport.Address()
+	must.Do(t, err)
+	t.Cleanup(release)
+	correct := must.Get(bridge.New(bridge.Options{Drupal: "http://" + site, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second}}))(t)
+	t.Cleanup(correct.Close)
+	var fixed atomic.Bool
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := httptest.NewRecorder()
+		correct.ServeHTTP(seen, r)
+		maps.Copy(w.Header(), seen.Header())
+		if seen.Code >= 400 && !fixed.Load() {
+			seen.Body = bytes.NewBufferString(`{"message": "no"}`)
+			w.Header().Del("Content-Length")
+		}
+		w.WriteHeader(seen.Code)
+		w.Write(seen.Body.Bytes()) //nolint:errcheck // the caller is gone
+	}))
+	t.Cleanup(front.Close)
+	var out, stderr bytes.Buffer
+	if code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr); code != 1 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &stderr)
+	}
+	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
+		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
+	}
+	home := openConsole(t, dir, "--url", front.URL, "--mock-listen", site)
+	b := &flows{chrome.Open(t, window, home, 1280, 860), t, home}
+	b.press(`document.querySelector('.failed a')`)
+	b.Run(chromedp.WaitReady(`#verb`))
+	b.has("#middle", "errors/envelope", "fail")
+	b.sent("breaks errors/envelope")
+	fixed.Store(true)
+	b.sent("keeps errors/envelope")
+	b.keep("report", "h1")
+	for _, width := range []int64{1280, 390} {
+		b.Run(chromedp.EmulateViewport(width, 800))
+		b.Accessible()
+	}
+}
+
+// The person logs in before the tools are listed.
+func TestConsoleLogsIn(t *testing.T) {
+	bed := must.Get(testbed.Start(testbed.Options{Profile: testbed.OAuth}))(t)
+	t.Cleanup(bed.Close)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("BROWSER", "person")
+	response := must.Get(http.Get(openConsole(t, "--url", bed.URL, "--login")))(t)
+	defer response.Body.Close()
+	if page := string(must.Get(io.ReadAll(response.Body))(t)); !strings.Contains(page, `aria-current="true">agent</a> <span class="note">1`) || strings.Contains(page, "eyJ") {
+		t.Errorf("the tools of agent are not listed, or its token is shown: %.2000s", page)
+	}
+}
+
 // A page on the web can make a browser send requests here, by any name: each lacks the token, or has another host.
 func TestConsoleRefusesStrangers(t *testing.T) {
 	home := openConsole(t)
@@ -296,15 +358,20 @@ func TestConsoleShowsClauses(t *testing.T) {
 		name, header, body string
 		status             int
 		kept, broken       string
+		path               string // of a request of a report; "": a call of a tool
 	}{
-		{"a result", "nosniff", `{"result": 1}`, 200, "errors/status-agrees http/nosniff invoke/answers-result", ""},
-		{"no result", "", `{"nid": 1}`, 200, "errors/status-agrees", "http/nosniff invoke/answers-result"},
+		{"a result", "nosniff", `{"result": 1}`, 200, "errors/status-agrees http/nosniff invoke/answers-result", "", ""},
+		{"no result", "", `{"nid": 1}`, 200, "errors/status-agrees", "http/nosniff invoke/answers-result", ""},
 		{"an error", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 404,
-			"errors/code-stable errors/envelope errors/status-agrees http/nosniff", ""},
+			"errors/code-stable errors/envelope errors/status-agrees http/nosniff", "", ""},
 		{"an error under 200", "nosniff", `{"error": {"code": "tool_not_found", "message": "no such tool"}}`, 200,
-			"errors/code-stable http/nosniff", "errors/status-agrees"},
-		{"no envelope", "", `{"message": "no"}`, 400, "errors/status-agrees", "errors/envelope"},
-		{"a limit", "", `slower`, 429, "", ""},
+			"errors/code-stable http/nosniff", "errors/status-agrees", ""},
+		{"no envelope", "", `{"message": "no"}`, 400, "errors/status-agrees", "errors/envelope", ""},
+		{"a list", "nosniff", `{"tools": [], "nextCursor": 1}`, 200, "errors/status-agrees http/nosniff list/answers-json list/has-tools-array", "http/no-shared-cache list/next-cursor-type", "/mcp/tools/list"},
+		{"a tool", "nosniff", `{"tool": {"name": "t"}}`, 200, "describe/answers-tool errors/status-agrees http/nosniff", "http/no-shared-cache", "/mcp/tools/describe?name=t"},
+		{"another tool", "nosniff", `{"tool": {"name": "t"}}`, 200, "errors/status-agrees http/nosniff", "describe/answers-tool http/no-shared-cache", "/mcp/tools/describe?name=u"},
+		{"another address", "", `{}`, 200, "", "", "/mcp"},
+		{"a limit", "", `slower`, 429, "", "", ""},
 	} {
 		bridge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -317,8 +384,11 @@ func TestConsoleShowsClauses(t *testing.T) {
 			w.WriteHeader(c.status)
 			io.WriteString(w, c.body)
 		}))
-		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{},
-			callpage.Call{Caller: "anonymous", Way: callpage.REST, Tool: "t", Arguments: []byte("{}")})
+		call := callpage.Call{Caller: "anonymous", Way: callpage.REST, Tool: "t", Arguments: []byte("{}")}
+		if c.path != "" {
+			call.Way, call.Request = callpage.HTTP, &callpage.Request{Method: "GET", Path: c.path, Body: new("")}
+		}
+		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{}, call)
 		bridge.Close()
 		if err != nil {
 			t.Fatal(err)

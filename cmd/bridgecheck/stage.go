@@ -272,6 +272,9 @@ func ofTheMock(addr string, about control.About) error {
 	return usagef("a mock Drupal of bridgecheck listens at %s already: end it, as the run serves one of its own there, or leave --mock-listen out and test the bridge with that one behind it, which the run only reads then: %s", addr, reads)
 }
 
+// referenceBridge is the name of the bridge in this process.
+const referenceBridge = "bridgecheck reference bridge"
+
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
 	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Keys: s.keys, Bridge: func(o *bridge.Options) {
@@ -281,7 +284,7 @@ func (s *stage) inProcess(l leg) error {
 		return err
 	}
 	s.stops = append(s.stops, bed.Close)
-	s.target = engine.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
+	s.target = engine.Target{URL: bed.URL, Name: referenceBridge, Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.dial, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio
 	s.replicas = bed.Replicas()
 	s.discoveryTTL, s.permissionTTL = testbed.TTL, testbed.PermissionTTL

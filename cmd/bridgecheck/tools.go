@@ -298,6 +298,9 @@ func (f *runFlags) onStage(cmd *cobra.Command, use func(target engine.Target, na
 	if err != nil {
 		return err
 	}
+	if err := p.logIn(cmd, &f.Values); err != nil {
+		return err
+	}
 	if p.reportDir, err = os.MkdirTemp("", "bridgecheck-*"); err != nil {
 		return fmt.Errorf("make a directory for the log of the bridge: %w", err)
 	}

@@ -6,6 +6,7 @@ package callpage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"embed"
@@ -33,10 +34,11 @@ import (
 //go:embed page.gohtml page.css page.js
 var assets embed.FS
 
-// The ways of a call to the bridge.
+// The ways of a call to the bridge. HTTP is any request.
 const (
 	REST = "REST"
 	MCP  = "MCP"
+	HTTP = "HTTP"
 )
 
 // Options are what the page shows.
@@ -48,6 +50,7 @@ type Options struct {
 	Redact func(string) string
 	Site   *recorder.Recorder // journal and faults of what stands behind the bridge; nil: it is not seen
 	Mock   *mockdrupal.Drupal // the site itself; nil: it cannot be changed
+	Report *reports.Report    // whose failures are shown; nil: none
 	// List also says, by caller, what is wrong with lists that cannot be read.
 	List func(context.Context) (*surface.Surface, map[string]string, error)
 	Call func(context.Context, Call) (Sent, error)
@@ -59,12 +62,22 @@ type Sent struct {
 	Clauses []engine.Shown
 }
 
+// shown are exchanges, of which one is open.
+type shown struct {
+	Evidence []reports.Exchange
+	Open     int
+	Site     bool // it was seen
+}
+
 // Call is what a person sends.
 type Call struct {
 	Caller    string          `json:"caller"`
 	Way       string          `json:"way"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
+	Request   *Request        `json:"request"`  // of HTTP, in place of tool and arguments
+	Clause    string          `json:"clause"`   // of the report, from which the request comes
+	Exchange  int             `json:"exchange"` // of its evidence
 }
 
 // server has one call at a time under way: what reaches the site meanwhile is of that call.
@@ -154,17 +167,24 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	var call Call
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCall))
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if kind != "application/json" || err != nil || strict(string(text), &call) != nil || call.Tool == "" || call.Caller == "" || call.Arguments == nil || !slices.Contains(s.Ways, call.Way) {
+	whole := kind == "application/json" && err == nil && strict(string(text), &call) == nil && call.Caller != ""
+	if !whole || call.Way != HTTP && (call.Tool == "" || call.Arguments == nil || !slices.Contains(s.Ways, call.Way)) {
 		http.Error(w, "a call is a JSON object of at most 1 MiB with caller, way ("+strings.Join(s.Ways, " or ")+"), tool and arguments", http.StatusBadRequest)
 		return
 	}
 	s.calling.Lock()
 	defer s.calling.Unlock()
-	sent, err := s.Call(r.Context(), call)
+	var sent Sent
+	if call.Way == HTTP {
+		err = s.complete(r.Context(), &call)
+	}
+	if err == nil {
+		sent, err = s.Call(r.Context(), call)
+	}
 	if err != nil {
 		sent = Sent{Result: reports.Result{Message: err.Error()}}
 	}
-	s.write(w, "result", map[string]any{"Sent": sent, "Site": s.Site, "Last": len(sent.Evidence) - 1})
+	s.write(w, "result", map[string]any{"Sent": sent, "Shown": shown{sent.Evidence, len(sent.Evidence) - 1, s.Site != nil}})
 }
 
 // view is what the page shows for an address.
@@ -176,6 +196,10 @@ type view struct {
 	Chosen  *toolView // nil: no tool is
 	Form    field
 	Behind  *siteView // nil: the site is not seen
+	Failed  []reports.Result
+	Failure *failureView // nil: none is chosen
+	Old     shown        // of that clause
+	Given   *Call        // what the form begins with; nil: nothing
 	Query   template.URL
 	Problem string // why the tools could not be listed again; "": they could
 }
@@ -212,11 +236,21 @@ func (s *server) view(r *http.Request) view {
 		}
 		v.Callers = append(v.Callers, callerView{c, n, broken[c.Name]})
 	}
+	v.Failed, v.Failure = s.failed(), s.failure(query, v.Callers)
+	if v.Failure != nil {
+		v.Caller = cmp.Or(v.Caller, v.Failure.Evidence[v.Failure.At].Identity)
+		v.Old = shown{v.Failure.Evidence, v.Failure.At, slices.ContainsFunc(v.Failed, func(r reports.Result) bool {
+			return slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return len(e.Drupal) > 0 })
+		})}
+	}
 	if !slices.ContainsFunc(v.Callers, func(c callerView) bool { return c.Name == v.Caller }) {
 		v.Caller = mostShown(v.Callers)
 	}
 	v.Tools = toolsOf(seen, v.Caller)
 	if name := query.Get("tool"); name != "" {
+		if v.Failure != nil {
+			v.Given = v.Failure.Call
+		}
 		v.Chosen = &toolView{Name: name, Hidden: true} // a bridge may have a tool that it shows to nobody
 		if i := slices.IndexFunc(v.Tools, func(t *toolView) bool { return t.Name == name }); i >= 0 {
 			v.Chosen = v.Tools[i]

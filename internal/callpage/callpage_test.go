@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,11 @@ const host, base = "127.0.0.1:8083", "/token/"
 // ask sends a request to a page on which agent and admin see the given tools.
 func ask(t *testing.T, call func(Call) (Sent, error), method, path, body string, tools ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	return askFor(t, &Options{}, call, method, path, body, tools...)
+}
+
+func askFor(t *testing.T, o *Options, call func(Call) (Sent, error), method, path, body string, tools ...string) *httptest.ResponseRecorder {
+	t.Helper()
 	var shown []map[string]any
 	for _, text := range tools {
 		tool := map[string]any{}
@@ -26,7 +32,7 @@ func ask(t *testing.T, call func(Call) (Sent, error), method, path, body string,
 		shown = append(shown, tool)
 	}
 	handler := must.Get(Handler(t.Context(), Options{
-		Token: "token", Hosts: []string{host}, Title: "a bridge", Ways: []string{REST, MCP},
+		Report: o.Report, Token: "token", Hosts: []string{host}, Title: "a bridge", Ways: []string{REST, MCP},
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
 		List: func(context.Context) (*surface.Surface, map[string]string, error) {
 			seen := &surface.Surface{}
@@ -99,5 +105,65 @@ func TestSend(t *testing.T) {
 	}
 	if w := ask(t, nil, "POST", "list?tool=t", ""); w.Code != http.StatusSeeOther || w.Header().Get("Location") != base+"?tool=t" {
 		t.Errorf("the list again: %d to %s", w.Code, w.Header().Get("Location"))
+	}
+}
+
+// A report may come from anybody: what it holds is shown as text, and sent below the bridge's address alone.
+func TestReport(t *testing.T) {
+	const target = "http://127.0.0.1:9/base"
+	message := func(path, body string) reports.Exchange {
+		return reports.Exchange{Identity: "agent", Request: reports.Message{Method: "POST", URL: path, Body: body,
+			Header: map[string]string{"Authorization": "Basic [redacted]", "X-<h>": "v"}}, Credentials: []reports.Credential{{Header: "Authorization"}}}
+	}
+	for address, want := range map[string]string{
+		target + "/mcp?a=1": "/mcp?a=1", target: "/base", "http://127.0.0.1:99/mcp/tools/list": "/mcp/tools/list", target + "@evil.example/x": "/base@evil.example/x", "x": "/",
+	} {
+		if got := pathOf(address, target+"/"); got != want {
+			t.Errorf("%s is the path %s, want %s", address, got, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"name": "t", "arguments": {"n": 1.0}}`: `REST t {"n": 1.0}`, `{"name": "t"}`: "", `{"name": "t", "arguments": {}, "x": 1}`: "", `[]`: "",
+	} {
+		got := ""
+		if c := callOf(message(target+"/mcp/tools/invoke", body)); c != nil {
+			got = c.Way + " " + c.Tool + " " + string(c.Arguments)
+		}
+		if got != want {
+			t.Errorf("%s is the call %q, want %q", body, got, want)
+		}
+	}
+	if c := callOf(message(target+"/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}`)); c == nil || c.Way != MCP || c.Tool != "t" {
+		t.Errorf("a call over MCP is %+v", c)
+	}
+	binary := message(target+"/mcp/tools/invoke", "/w==")
+	binary.Request.Encoding = "base64"
+	options := &Options{Report: &reports.Report{Target: reports.Target{URL: target}, Results: []reports.Result{
+		{ID: "list/answers-json", Verdict: reports.Pass}, {ID: "errors/envelope", Verdict: reports.Fail, Message: "<script>x</script>", Evidence: []reports.Exchange{
+			message(target+"/mcp/tools/invoke", `</textarea><script>y</script>`), binary}},
+	}}}
+	page := askFor(t, options, nil, "GET", "?clause=errors%2Fenvelope", "").Body.String()
+	for _, wrong := range []string{"<script>x", "<script>y", "clause=list", "Basic [redacted]\n"} {
+		if strings.Contains(page, wrong) {
+			t.Errorf("the page has %q", wrong)
+		}
+	}
+	if !strings.Contains(page, `value="/mcp/tools/invoke"`) || !strings.Contains(page, "X-&lt;h&gt;: v\n") {
+		t.Errorf("the page lacks the request: %s", page)
+	}
+	const raw = `{"caller": "agent", "way": "HTTP", "clause": "errors/envelope", "exchange": 1, "request": {"method": "POST", "path": "/x", "header": "", "session": false}}`
+	var sent []string
+	call := func(c Call) (Sent, error) { sent = append(sent, *c.Request.Body); return Sent{}, nil }
+	for _, body := range []string{raw, strings.Replace(raw, `"header"`, `"body": "typed", "header"`, 1)} {
+		askFor(t, options, call, "POST", "send", body)
+	}
+	for _, wrong := range []string{`"path": "@evil.example/x"`, `"path": ""`} {
+		if w := askFor(t, options, call, "POST", "send", strings.Replace(raw, `"path": "/x"`, wrong, 1)).Body.String(); !strings.Contains(w, "Nothing was sent: a request has") {
+			t.Errorf("%s is sent: %s", wrong, w)
+		}
+	}
+	askFor(t, options, call, "POST", "send", strings.Replace(raw, `"exchange": 1`, `"exchange": 2`, 1))
+	if !slices.Equal(sent, []string{"\xff", "typed"}) {
+		t.Errorf("sent %q", sent)
 	}
 }

@@ -89,27 +89,6 @@ function start() {
     }
     show(view);
   };
-  const send = async () => {
-    clear();
-    const inForm = form.elements.view.value === 'form';
-    if (!inForm) typed();
-    const text = inForm ? valueOf(root) ?? '{}' : json.value;
-    const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
-    button.disabled = true;
-    try {
-      const head = JSON.stringify({caller: form.elements.caller.value, way: form.elements.way.value, tool: form.dataset.tool});
-      const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `${head.slice(0, -1)},"arguments":${text}}`});
-      const answer = await response.text();
-      if (!response.ok) fail(null, answer);
-      result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
-      result.focus({preventScroll: true});
-      if (result.getBoundingClientRect().top > innerHeight * 2 / 3) result.parentElement.scrollIntoView();
-    } catch (e) {
-      document.querySelector('#problem').textContent = e instanceof TypeError ? gone : e.message;
-    } finally {
-      button.disabled = false;
-    }
-  };
   const quietly = f => { // what fails has said why
     try {
       f();
@@ -121,17 +100,57 @@ function start() {
     show(radio.value === 'json' ? 'form' : 'json');
     switchTo(radio.value === 'json' ? 'json' : 'form');
   })));
+  show('form');
+  if (json.value) { // arguments of a report
+    show('json');
+    quietly(() => switchTo('form'));
+  }
+  return () => {
+    const inForm = form.elements.view.value === 'form';
+    if (!inForm) typed();
+    const head = JSON.stringify({caller: form.elements.caller.value, way: form.elements.way.value, tool: form.dataset.tool, clause: form.dataset.clause});
+    return `${head.slice(0, -1)},"arguments":${inForm ? valueOf(root) ?? '{}' : json.value}}`;
+  };
+}
+
+// startRaw is for a request of a report. A body that nobody changes is sent as the report has it: a form does not keep every byte.
+function startRaw() {
+  const {verb, path, header, body, session} = form.elements, first = body.value;
+  return () => JSON.stringify({
+    caller: form.elements.caller.value, way: 'HTTP', clause: form.dataset.clause, exchange: Number(form.dataset.exchange),
+    request: {method: verb.value, path: path.value, header: header.value, body: body.value === first ? undefined : body.value, session: session?.checked ?? false},
+  });
+}
+
+async function send(make) {
+  const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
+  clear();
+  try {
+    const body = make();
+    button.disabled = true;
+    const response = await fetch('send', {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
+    const answer = await response.text();
+    if (!response.ok) fail(null, answer);
+    result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
+    result.focus({preventScroll: true});
+    if (result.getBoundingClientRect().top > innerHeight * 2 / 3) result.parentElement.scrollIntoView();
+  } catch (e) {
+    document.querySelector('#problem').textContent = e instanceof TypeError ? gone : e.message;
+  } finally {
+    button.disabled = false;
+  }
+}
+
+if (form) {
+  const make = form.dataset.tool ? start() : startRaw();
   form.addEventListener('submit', e => {
     e.preventDefault();
-    send().catch(error => { if (!(error instanceof SyntaxError)) throw error; });
+    send(make);
   });
   form.addEventListener('keydown', e => {
     if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) form.requestSubmit();
   });
-  show('form');
 }
-
-if (form) start();
 document.addEventListener('input', e => {
   if (e.target.id === 'filter') for (const li of document.querySelectorAll('.tools li')) li.hidden = !li.textContent.toLowerCase().includes(e.target.value.toLowerCase());
 });

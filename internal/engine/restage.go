@@ -70,6 +70,11 @@ func Restage(report *reports.Report, clause string, drupal *mockdrupal.Drupal) (
 	if err := Restageable(report, clause); err != nil {
 		return nil, err
 	}
+	return Recreate(report, clause, drupal)
+}
+
+// Recreate is Restage for the accounts alone. Those that are there already stay as they are.
+func Recreate(report *reports.Report, clause string, drupal *mockdrupal.Drupal) ([]check.Identity, error) {
 	var created []check.Identity
 	for _, r := range report.Results {
 		if r.ID != clause {
@@ -78,6 +83,10 @@ func Restage(report *reports.Report, clause string, drupal *mockdrupal.Drupal) (
 		for _, e := range r.Evidence {
 			who := check.Identity(e.Identity)
 			if e.Account == nil || !createdName.MatchString(e.Identity) || slices.Contains(created, who) {
+				continue
+			}
+			if _, there := drupal.Site().User(e.Identity); there {
+				created = append(created, who)
 				continue
 			}
 			if err := drupal.Update(func(site *fixtures.Site) error { return addAccount(site, e) }); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
@@ -433,11 +435,11 @@ type Shown struct {
 	Wrong string // what breaks it; "": the exchange keeps it
 }
 
-// ShownBy are the clauses that a response of invoke keeps or breaks by itself. What a proxy made, or a bridge that limits how often
-// it is called, shows none.
+// ShownBy are the clauses that a response of the three endpoints keeps or breaks by itself. What a proxy made, or a bridge that limits
+// how often it is called, shows none, nor does the response to HEAD, which has no body.
 func ShownBy(t *check.T, a *check.Response) []Shown {
 	var all []Shown
-	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil {
+	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead || !slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath}, a.Path) {
 		return nil
 	}
 	for _, c := range areas.Checks() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -19,7 +20,13 @@ import (
 
 // Checks of the area describe.
 var Checks = []check.Check{
-	{ID: "describe/answers-tool", ByMock: true, Sees: check.Front, Generated: true, Run: returnsTool},
+	{ID: "describe/answers-tool", ByMock: true, Sees: check.Front, Generated: true, Run: returnsTool, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+		query, err := url.ParseQuery(a.RawQuery)
+		if a.Path != check.DescribePath || a.Status/100 != 2 || err != nil {
+			return nil
+		}
+		return And(match.BeTool(query.Get("name")), match.BeJSON())
+	}},
 	{ID: "describe/equals-list", ByMock: true, Sees: check.Front, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},

@@ -30,7 +30,7 @@ import (
 // Checks of the area invoke.
 var Checks = []check.Check{
 	{ID: "invoke/answers-result", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
-		if a.Status/100 != 2 || a.Object()["error"] != nil {
+		if a.Path != client.InvokePath || a.Status/100 != 2 || a.Object()["error"] != nil {
 			return nil
 		}
 		return And(match.HaveResult(), match.BeJSON())

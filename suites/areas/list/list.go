@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
@@ -23,9 +26,9 @@ import (
 
 // Checks of the area list.
 var Checks = []check.Check{
-	{ID: "list/answers-json", ByMock: true, Sees: check.Front, Run: returnsJSON},
-	{ID: "list/has-tools-array", ByMock: true, Sees: check.Front, Run: hasToolsArray},
-	{ID: "list/next-cursor-type", ByMock: true, Sees: check.Front, Run: nextCursorType},
+	{ID: "list/answers-json", ByMock: true, Sees: check.Front, Run: returnsJSON, OfOne: ofPage(match.HaveStatus(200), match.BeJSON())},
+	{ID: "list/has-tools-array", ByMock: true, Sees: check.Front, Run: hasToolsArray, OfOne: ofPage(haveToolsArray())},
+	{ID: "list/next-cursor-type", ByMock: true, Sees: check.Front, Run: nextCursorType, OfOne: ofPage(haveValidCursor())},
 	{ID: "list/tool-required-members", Sees: check.Front, Run: toolRequiredMembers},
 	{ID: "list/tool-optional-members", Sees: check.Front, Run: toolOptionalMembers},
 	{ID: "list/description-not-empty", Sees: check.Front, ByMCP: true, Run: descriptionNotEmpty},
@@ -94,6 +97,16 @@ func listsAfterCallerLeft(ctx context.Context, t *check.T) {
 	}
 	t.Row(who, "", "beside a request of the account whose caller left", func() { t.Expect(beside).To(match.HaveStatus(200)) })
 	t.Row(who, "", "after a request of the account whose caller left", func() { t.Expect(t.As(who).List(ctx)).To(match.HaveStatus(200)) })
+}
+
+// ofPage is what every page must meet.
+func ofPage(must ...types.GomegaMatcher) func(*check.T, *check.Response) types.GomegaMatcher {
+	return func(_ *check.T, a *check.Response) types.GomegaMatcher {
+		if a.Path != check.ListPath || a.Status/100 != 2 {
+			return nil
+		}
+		return And(must...)
+	}
 }
 
 func hasToolsArray(ctx context.Context, t *check.T) {
