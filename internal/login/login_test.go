@@ -18,6 +18,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 )
 
@@ -284,10 +285,7 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	b, o := bed(t, nil)
 	store := t.TempDir() + "/config/logins.json"
 	warn := func(err error) { t.Error(err) }
-	first, err := Open(t.Context(), o, "agent", store, warn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(Open(t.Context(), o, "agent", store, warn))(t)
 	if info, err := os.Stat(store); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file of the tokens: %v %v", info, err)
 	}
@@ -323,23 +321,16 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	}
 
 	// Another resource, another caller and another issuer get none of it.
-	data, err := os.ReadFile(store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(store))(t)
 	other, o2 := bed(t, nil)
 	moved := strings.ReplaceAll(string(data), o.Resource, o2.Resource)
-	if err := os.WriteFile(store, []byte(moved), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(store, []byte(moved), 0o600))
 	asked = false
 	o2.Show = func(address string) { asked = true; person(t)(address) }
 	if _, err := Open(t.Context(), o2, "agent", store, warn); err != nil || !asked || other.Authority.Requests(authserver.TokenPath) != 1 {
 		t.Errorf("asked %t: %v", asked, err)
 	}
-	if err := os.Chmod(store, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(store, 0o640))
 	if _, err := Open(t.Context(), o2, "agent", store, warn); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a file that others may read: %v", err)
 	}

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Each directory is a starter, and holds what every starter has.
 func TestStartersAreComplete(t *testing.T) {
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(files.ReadDir("."))(t)
 	var directories []string
 	for _, entry := range entries {
 		directories = append(directories, entry.Name())
@@ -26,10 +25,7 @@ func TestStartersAreComplete(t *testing.T) {
 		t.Errorf("the languages are %v, the directories %v", got, want)
 	}
 	for _, s := range All() {
-		names, err := s.Write(filepath.Join(t.TempDir(), "a", "b"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(s.Write(filepath.Join(t.TempDir(), "a", "b")))(t)
 		for _, want := range []string{"README.md", "bridgecheck.yaml", ".gitignore", ".github/workflows/bridge.yml"} {
 			if !slices.Contains(names, want) {
 				t.Errorf("the starter %s has no %s: %v", s.Language, want, names)
@@ -101,9 +97,7 @@ func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := prepare(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prepare(dir))
 			before := tree(t, dir)
 			names, err := s.Write(dir)
 			if err == nil {
@@ -119,13 +113,8 @@ func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) { // the positive control
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		names, err := s.Write(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
+		names := must.Get(s.Write(dir))(t)
 		for _, name := range append(names, "mine") {
 			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 				t.Error(err)
@@ -138,12 +127,9 @@ func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 		all = append(all, name)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }

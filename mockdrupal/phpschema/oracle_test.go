@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
@@ -99,14 +100,8 @@ func elsewhere(want, got string) bool {
 
 // What justinrainbow/json-schema 6.11.0 says of generated pairs, as it was when they were kept.
 func TestPairsAgreeWithTheLibrary(t *testing.T) {
-	data, err := os.ReadFile(keptFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(keptFile))(t)
+	unzipped := must.Get(gzip.NewReader(bytes.NewReader(data)))(t)
 	var pairs []pair
 	for d := json.NewDecoder(unzipped); ; {
 		var p pair
@@ -141,10 +136,7 @@ func TestTheLibrary(t *testing.T) {
 	cmd := exec.CommandContext(ctx, program, "-d", "memory_limit=512M", "testdata/oracle.php")
 	cmd.Env = append(os.Environ(), "JSON_SCHEMA="+*library)
 	cmd.Stdin = &in
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.Output())(t)
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<20)
 	n := 0
@@ -160,12 +152,8 @@ func TestTheLibrary(t *testing.T) {
 		for _, p := range pairs[:kept] {
 			fmt.Fprintf(w, "%s\n", must(json.Marshal(p)))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(keptFile, zipped.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
+		must.Do(t, os.WriteFile(keptFile, zipped.Bytes(), 0o644))
 	}
 	compareAll(t, pairs)
 }

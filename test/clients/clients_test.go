@@ -25,6 +25,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/program"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -48,10 +49,7 @@ func installed(t *testing.T) {
 // serve puts a bridge before a site, and gives the bridge's and the site's address.
 func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridgeURL, siteURL string) {
 	t.Helper()
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
 	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}})
@@ -66,10 +64,7 @@ func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridge
 
 func builtin(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site, err := fixtures.Builtin(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin(name))(t)
 	return site
 }
 
@@ -110,13 +105,8 @@ func converse(t *testing.T, args ...string) conversation {
 	t.Helper()
 	cmd := exec.CommandContext(within(t, time.Minute), node22, args...)
 	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Cancel() //nolint:errcheck // it has most likely ended
 		cmd.Wait()   //nolint:errcheck // its lines show what it did

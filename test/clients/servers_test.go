@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/program"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -108,9 +109,7 @@ func TestGatewaysBeforeTheReference(t *testing.T) {
 			installed(t)
 			script := filepath.Join(t.TempDir(), "gateway.sh")
 			command := fmt.Sprintf("export DRUPAL_USER=service DRUPAL_PASSWORD=service-pass\nexec %s %s '%s bridge --stdio --discovery-ttl 2s'\n", node22, bin(name), program.Build(t))
-			if err := os.WriteFile(script, []byte(command), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(script, []byte(command), 0o600))
 			breaks(t, broken, map[string]any{}, []string{"--exec", "sh " + script, "--discovery-ttl", "2s", "--capabilities", "mcp,-tools,auth-service"})
 		})
 	}
@@ -135,9 +134,7 @@ func breaks(t *testing.T, expected map[string]string, settings map[string]any, a
 		t.Fatalf("%v: %s", err, out)
 	}
 	var report reports.Report
-	if err := json.Unmarshal(data, &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &report))
 	failed, untested := map[string]string{}, map[string]string{}
 	for _, r := range report.Results {
 		switch r.Verdict {
@@ -233,9 +230,7 @@ func atAddress(t *testing.T, server string) []string {
 func serving(t *testing.T, address string, cmd *exec.Cmd) []string {
 	t.Helper()
 	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	endsWith(t, cmd)
 	ctx := within(t, time.Minute)
 	for {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/program"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -120,18 +121,12 @@ func TestRollingRestart(t *testing.T) {
 // echoSite is a site with a method that gives its argument back.
 func echoSite(t *testing.T) (*mockdrupal.Drupal, string) {
 	t.Helper()
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := must.Get(fixtures.Builtin("default"))(t)
 	site = site.Clone()
 	site.Methods = append(site.Methods, fixtures.Method{ID: "restart.echo", Usage: "Gives its token back", MCP: &fixtures.Tool{},
 		Params:    []fixtures.Param{{Name: "token", Schema: fixtures.Raw(`{"type":"string"}`), Required: true}},
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}})
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}))(t)
 	server := httptest.NewServer(drupal)
 	t.Cleanup(server.Close)
 	return drupal, server.URL
@@ -173,10 +168,7 @@ func (r *replica) restart() {
 // client is a client that trusts the proxy's certificate.
 func (s *stand) client(t *testing.T) *http.Client {
 	t.Helper()
-	cert, err := os.ReadFile(filepath.Join(s.dir, "cert.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(os.ReadFile(filepath.Join(s.dir, "cert.pem")))(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16}

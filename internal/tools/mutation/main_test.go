@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestSwapped(t *testing.T) {
@@ -30,14 +32,8 @@ func TestSwapped(t *testing.T) {
 // What is excepted says why, and names a line that the starter still has.
 func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 	for name := range starters {
-		reviewed, err := readReviewed("reviewed.yaml", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, err := readLines(filepath.Join("..", "..", "starter", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reviewed := must.Get(readReviewed("reviewed.yaml", name))(t)
+		lines := must.Get(readLines(filepath.Join("..", "..", "starter", name)))(t)
 		var source strings.Builder
 		for _, of := range lines {
 			source.WriteString(strings.Join(of, "\n"))
@@ -49,9 +45,7 @@ func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 		}
 	}
 	wrong := filepath.Join(t.TempDir(), "reviewed.yaml")
-	if err := os.WriteFile(wrong, []byte("- {starter: go, kind: X, by: y, code: z, is: equivalent}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(wrong, []byte("- {starter: go, kind: X, by: y, code: z, is: equivalent}\n"), 0o600))
 	if _, err := readReviewed(wrong, "go"); err == nil {
 		t.Error("an entry without a reason is taken")
 	}
