@@ -16,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // Refused requests are logged without secrets, each address apart, and all counted.
@@ -29,7 +30,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 		}
 		io.WriteString(w, `{"data":[`+echo+`],"meta":{"mcp":{"discovery":true}}}`)
 	}
-	log := &logged{}
+	log := &program.Output{}
 	front := start(t, s, func(o *bridge.Options) {
 		o.Logger, o.TrustedProxies, o.AllowedHosts = slog.New(slog.NewJSONHandler(log, nil)), []string{"127.0.0.1"}, []string{"127.0.0.1"}
 		o.RatePerSec, o.RateBurst, o.TotalFailures = 0.001, 1, 1000
@@ -141,7 +142,7 @@ func TestALongErrorOfTheSiteIsCut(t *testing.T) {
 		"a parameter's name": `{"code":-32602,"message":"m","data":"Missing required parameter: ` + long + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, log := newSite(t, echo), &logged{}
+			s, log := newSite(t, echo), &program.Output{}
 			s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, c.ID, failure)
 			}
@@ -167,7 +168,7 @@ func TestExposedFilesAreNamed(t *testing.T) {
 		t.Helper()
 		must.Do(t, os.Chmod(path, mode))
 		o := must.Get(bridge.LoadConfig(config))(t)
-		log := &logged{}
+		log := &program.Output{}
 		o.Logger = slog.New(slog.NewJSONHandler(log, nil))
 		b := must.Get(bridge.New(o))(t)
 		defer b.Close()
@@ -202,7 +203,7 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 		plain  bool
 		warns  bool
 	}{{"127.0.0.1:0", false, false}, {"0.0.0.0:0", false, true}, {"0.0.0.0:0", true, false}} {
-		log := &logged{}
+		log := &program.Output{}
 		o := bridge.Options{Drupal: s.URL, PlainHTTP: c.plain, Logger: slog.New(slog.NewTextHandler(log, nil))}
 		b := must.Get(bridge.New(o))(t)
 		server := must.Get(o.Server(b))(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -76,4 +77,13 @@ func Listening(t testing.TB, cmd *exec.Cmd) (address string) {
 	cmd.Wait()         //nolint:errcheck // the test fails
 	t.Fatalf("%s ended before it said where it listens: %v", cmd, cmd.Stderr)
 	return ""
+}
+
+// Address is HOST:PORT of this machine for a server that the test starts and that cannot listen on port 0.
+func Address(t testing.TB) string {
+	t.Helper()
+	address, release, err := freeport.Address()
+	must.Do(t, err)
+	t.Cleanup(release)
+	return address
 }

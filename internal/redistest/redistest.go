@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // Server is a redis-server of a test. It keeps nothing on disk.
@@ -28,11 +28,7 @@ func Start(t testing.TB) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("NOT TESTED: redis-server is not installed (apt-get install redis-server): nothing that replicas share was tested")
 	}
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	_, port, _ := net.SplitHostPort(address)
 	s := &Server{Address: "redis://" + address, t: t, port: port}
 	t.Cleanup(s.Kill)

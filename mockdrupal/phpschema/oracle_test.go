@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
@@ -56,14 +56,7 @@ func says(t *testing.T, p pair) string {
 		}
 		out.Set(php.KeyOf("errors"), list)
 	}
-	return normal(t, must(php.Encode(out)))
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
+	return normal(t, must.Get(php.Encode(out))(t))
 }
 
 // normal is a JSON document without the spelling of its texts.
@@ -75,7 +68,7 @@ func normal(t *testing.T, doc []byte) string {
 	if err := d.Decode(&v); err != nil {
 		t.Fatalf("%s: %v", doc, err)
 	}
-	return string(must(json.Marshal(v)))
+	return string(must.Get(json.Marshal(v))(t))
 }
 
 func compareAll(t *testing.T, pairs []pair) {
@@ -128,8 +121,8 @@ func TestTheLibrary(t *testing.T) {
 	pairs := make([]pair, compared)
 	var in bytes.Buffer
 	for i := range pairs {
-		pairs[i] = pair{Schema: must(json.Marshal(g.schema(3))), Value: must(json.Marshal(g.value(3)))}
-		fmt.Fprintf(&in, "%s\n", must(json.Marshal(pairs[i])))
+		pairs[i] = pair{Schema: must.Get(json.Marshal(g.schema(3)))(t), Value: must.Get(json.Marshal(g.value(3)))(t)}
+		fmt.Fprintf(&in, "%s\n", must.Get(json.Marshal(pairs[i]))(t))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -150,7 +143,7 @@ func TestTheLibrary(t *testing.T) {
 		var zipped bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 		for _, p := range pairs[:kept] {
-			fmt.Fprintf(w, "%s\n", must(json.Marshal(p)))
+			fmt.Fprintf(w, "%s\n", must.Get(json.Marshal(p))(t))
 		}
 		must.Do(t, w.Close())
 		must.Do(t, os.WriteFile(keptFile, zipped.Bytes(), 0o644))

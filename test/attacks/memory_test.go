@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // open opens a connection from an address of this machine, which is closed at the end of the test.
@@ -255,7 +256,7 @@ func TestASlowToolIsFlooded(t *testing.T) {
 // On stdio as well: values, endless lines, and messages that each start something that lasts.
 func TestStdioIsFlooded(t *testing.T) {
 	s := newSite(t)
-	p := &process{t: t, site: s, output: &guarded{}}
+	p := &process{t: t, site: s, output: &program.Output{}}
 	p.cmd = command(s, p.output)
 	in := must.Get(p.cmd.StdinPipe())(t)
 	out := must.Get(p.cmd.StdoutPipe())(t)

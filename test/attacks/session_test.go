@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // sessionOpen opens an MCP session.
@@ -82,28 +82,10 @@ func TestSessionSurvivesAReload(t *testing.T) {
 	}
 }
 
-// sessionLog is a log that tests can read while it is written.
-type sessionLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *sessionLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *sessionLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // What fails over /mcp is logged, counted and named as what fails over the tools API.
 func TestSessionFailuresAreSeen(t *testing.T) {
 	site := newIdentitySite(t)
-	log := &sessionLog{}
+	log := &program.Output{}
 	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.Logger = slog.New(slog.NewJSONHandler(log, nil)) })
 	agent := []string{"Authorization", identityBasic("user1", "user1-pass")}
 	id := sessionOpen(t, base, agent...)

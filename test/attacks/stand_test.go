@@ -145,29 +145,8 @@ type process struct {
 	site    *site
 	cmd     *exec.Cmd
 	address string // host:port
-	output  *guarded
+	output  *program.Output
 	ended   atomic.Bool
-}
-
-// guarded keeps the start of what a process writes.
-type guarded struct {
-	mu   sync.Mutex
-	kept strings.Builder
-}
-
-func (g *guarded) Write(b []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.kept.Len() < 1<<20 {
-		g.kept.Write(b)
-	}
-	return len(b), nil
-}
-
-func (g *guarded) String() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.kept.String()
 }
 
 // start starts a bridge before a site, with flags beside, and has it serve.
@@ -181,7 +160,7 @@ func start(t testing.TB, s *site, flags ...string) *process {
 // launch is start without a caller.
 func launch(t testing.TB, s *site, flags ...string) *process {
 	t.Helper()
-	p := &process{t: t, site: s, output: &guarded{}}
+	p := &process{t: t, site: s, output: &program.Output{}}
 	p.cmd = exec.Command(binary, append([]string{"bridge", "--drupal", s.URL, "--listen", "127.0.0.1:0"}, flags...)...)
 	p.cmd.Stderr = p.output
 	if os.Getenv("BRIDGECHECK") != "" {

@@ -23,9 +23,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
-	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -49,7 +48,7 @@ func installed(t *testing.T) {
 // serve puts a bridge before a site, and gives the bridge's and the site's address.
 func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridgeURL, siteURL string) {
 	t.Helper()
-	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
 	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}})
@@ -175,11 +174,7 @@ func TestLibrariesListAndCall(t *testing.T) {
 	site := builtin(t, "default")
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return strings.HasPrefix(m.ID, "id.") }) // of which two are one tool for a client that knows no dot
 	_, url, siteURL := serve(t, site)
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	proxy := exec.CommandContext(within(t, 5*time.Minute), node22, bin("mcp-proxy"), "--server", "stream", "--port", address[strings.LastIndex(address, ":")+1:], "--", program.Build(t), "bridge", "--stdio")
 	proxy.Env = append(os.Environ(), "DRUPAL_URL="+siteURL, "DRUPAL_USER=agent", "DRUPAL_PASSWORD=agent-pass")
 	for name, at := range map[string]string{"the reference": url, "mcp-proxy": serving(t, address, proxy)[1]} {

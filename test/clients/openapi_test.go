@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 const openAPI = "../../docs/openapi.yaml"
@@ -83,11 +83,7 @@ func TestPrismFindsNoViolation(t *testing.T) {
 // prism starts Prism before the bridge at target and returns its address.
 func prism(t *testing.T, target string) string {
 	t.Helper()
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	_, port, _ := net.SplitHostPort(address)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, node22, modules+"/@stoplight/prism-cli/dist/index.js", "proxy", openAPI, target, "--host", "127.0.0.1", "--port", port)

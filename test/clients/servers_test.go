@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
-	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -179,11 +178,7 @@ func onStdin(t *testing.T, name string) []string {
 func gateway(t *testing.T, name string) []string {
 	t.Helper()
 	installed(t)
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	_, port, _ := net.SplitHostPort(address)
 	words := strings.Fields(name)
 	words = slices.Insert(words, len(words)-1, "--port", port)
@@ -218,11 +213,7 @@ func startGo(t *testing.T, name string) []string {
 // atAddress starts a server that is told where to listen by -http.
 func atAddress(t *testing.T, server string) []string {
 	t.Helper()
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	return serving(t, address, exec.CommandContext(within(t, 5*time.Minute), server, "-http", address))
 }
 

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
@@ -157,11 +156,7 @@ func (r *reader) write(t *testing.T, name, text string) {
 func (r *reader) free(t *testing.T, port string) string {
 	t.Helper()
 	if r.ports[port] == "" {
-		address, release, err := freeport.Address()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(release)
+		address := program.Address(t)
 		r.ports[port] = address
 	}
 	return r.ports[port]

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
@@ -203,11 +202,7 @@ func serve(t *testing.T, env []string, name string, args ...string) *exec.Cmd {
 
 func free(t *testing.T) string {
 	t.Helper()
-	address, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	address := program.Address(t)
 	return address
 }
 

@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -96,7 +95,7 @@ func newStand(t testing.TB, flags ...string) *stand {
 	s.front = httptest.NewServer(s.balancer)
 	t.Cleanup(s.front.Close)
 	for _, r := range s.replicas {
-		r.await("the store is reached", func() bool { return r.log.holds("the shared store is reached") })
+		r.await("the store is reached", func() bool { return strings.Contains(r.log.String(), "the shared store is reached") })
 	}
 	return s
 }
@@ -143,7 +142,7 @@ type replica struct {
 	link  *link // to the store
 	flags []string
 	env   string
-	log   output
+	log   program.Output // of its processes
 	now   atomic.Pointer[process]
 }
 
@@ -202,26 +201,6 @@ func (r *replica) await(what string, is func() bool) {
 		}
 	}
 }
-
-// output keeps what the processes of a replica log since it was forgotten.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func (o *output) holds(text string) bool { return strings.Contains(o.String(), text) }
 
 // client has as many connections as it needs, and repeats nothing.
 func client(timeout time.Duration) *http.Client {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/shlex"
 
-	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -175,11 +175,7 @@ func commandsOfPage(t *testing.T) map[string][]string {
 	page := must.Get(os.ReadFile("../../docs/a-bridge-that-is-up.md"))(t)
 	text := string(page)
 	for _, port := range []string{"127.0.0.1:8080", "127.0.0.1:8081"} {
-		address, release, err := freeport.Address()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(release)
+		address := program.Address(t)
 		text = strings.ReplaceAll(text, port, address)
 	}
 	commands := map[string][]string{}
