@@ -17,20 +17,18 @@ func accessMutants() []Mutant {
 	return []Mutant{
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
 			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
-		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: beforeBridge(func(r *http.Request) {
 			if caller(r) == "outsider" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
 			}
-			return false
 		})},
 		{Name: "list-empty-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Peer, Middleware: onDenied(toList, func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		})},
-		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: beforeBridge(func(r *http.Request) {
 			if caller(r) == "outsider" && toDescribe(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
 			}
-			return false
 		})},
 		{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Middleware: onDenied(toDescribe, func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
@@ -40,11 +38,10 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
-		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list", Middleware: beforeBridge(func(r *http.Request) {
 			if r.Header.Get("Authorization") == "" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("discoverer"))
 			}
-			return false
 		})},
 		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is checked for accounts only, not for anonymous callers", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
@@ -63,7 +60,7 @@ func accessMutants() []Mutant {
 				x.Header.Del("WWW-Authenticate")
 			}
 		})},
-		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: beforeBridge(func(r *http.Request) {
 			if name, password, ok := r.BasicAuth(); ok && name != "" {
 				right := name + "-pass"
 				if strings.Contains(password, "-long") { // of an account that has more behind it
@@ -71,13 +68,11 @@ func accessMutants() []Mutant {
 				}
 				r.SetBasicAuth(name, right)
 			}
-			return false
 		})},
-		{Name: "password-cut-at-its-length", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "characters after the right password are not compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "password-cut-at-its-length", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "characters after the right password are not compared", Middleware: beforeBridge(func(r *http.Request) {
 			if name, password, ok := r.BasicAuth(); ok && strings.HasPrefix(password, name+"-pass") {
 				r.SetBasicAuth(name, name+"-pass")
 			}
-			return false
 		})},
 		{Name: "password-trimmed", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "what was typed is trimmed before it is compared", Middleware: acceptLoosePassword(strings.TrimSpace)},
 		{Name: "password-folded", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a column compares texts by a collation", Middleware: acceptLoosePassword(func(p string) string {
@@ -107,17 +102,15 @@ func accessMutants() []Mutant {
 			}()},
 		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
 		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
-		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: beforeBridge(func(r *http.Request) {
 			if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
-			return false
 		})},
-		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: beforeBridge(func(r *http.Request) {
 			if caller(r) == "discoverer" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("admin"))
 			}
-			return false
 		})},
 		{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if r := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
@@ -266,12 +259,11 @@ func accessMutants() []Mutant {
 func accessVariants() []Mutant {
 	return []Mutant{
 		{Name: "one-account-for-all", MCP: true, Claims: "auth-service,-tools", Why: "a gateway before a bridge on stdio acts as one account of the site whoever calls",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) {
 					r.Header.Del("Cookie")
 					r.SetBasicAuth("service", "service-pass")
 				}
-				return false
 			})},
 		{Name: "cors-for-everyone", Why: "any page may read what it asks for without credentials", Middleware: onResponse(allRequests, func(x *exchange) {
 			x.Header.Set("Access-Control-Allow-Origin", "*")

@@ -145,11 +145,10 @@ func authMutants() []Mutant {
 				}
 			})},
 		{Name: "auth-token-in-the-query", Breaks: Clauses("auth/query-token"), Origin: Peer, Why: "RFC 6750 once allowed it",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if token := r.URL.Query().Get("access_token"); token != "" && r.Header.Get("Authorization") == "" {
 					r.Header.Set("Authorization", "Bearer "+token)
 				}
-				return false
 			})},
 		{Name: "auth-token-in-the-error", Breaks: Clauses("auth/token-secret"), Origin: Peer, Why: "the library's error text quotes the token",
 			Middleware: onResponse(toMCP, func(x *exchange) {
@@ -398,9 +397,8 @@ func authServerMutants() []Mutant {
 func tokenInAnotherHeader() Mutant {
 	last := newMemory[string]()
 	return Mutant{Name: "auth-token-in-another-header", Profile: testbed.Exchange, Breaks: Clauses("auth/no-passthrough"), Origin: Peer, Why: "for a proxy before the site, which logs callers",
-		Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		Middleware: beforeBridge(func(r *http.Request) {
 			last.put("", tokens.Bearer(r))
-			return false
 		}),
 		Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			token, _ := last.get("")

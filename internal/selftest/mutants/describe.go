@@ -170,9 +170,8 @@ func describeVariants() []Mutant {
 			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
 			return t
 		})},
-		{Name: "plus-is-no-blank", Why: "in a query that is no form + stands for itself", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "plus-is-no-blank", Why: "in a query that is no form + stands for itself", Middleware: beforeBridge(func(r *http.Request) {
 			r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "+", "%2B")
-			return false
 		})},
 		{Name: "front-server-431", Why: "a server in front of the bridge may refuse a long request line or odd bytes before routing, with a page of its own",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {

@@ -312,17 +312,16 @@ func runOnceAllowed() func(*siteClient) middleware {
 func useFirstToken(matches func(*http.Request) bool) func(*siteClient) middleware {
 	tokens := newMemory[string]()
 	return func(site *siteClient) middleware {
-		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		return beforeBridge(func(r *http.Request) {
 			token := r.Header.Get("Authorization")
 			if !strings.HasPrefix(token, "Bearer ") {
-				return false
+				return
 			}
 			if user, ok := site.call(token, "whoami", map[string]any{})["result"].(map[string]any); ok {
 				if first := tokens.keep(fmt.Sprint(user["name"]), token); matches(r) {
 					r.Header.Set("Authorization", first)
 				}
 			}
-			return false
 		})
 	}
 }

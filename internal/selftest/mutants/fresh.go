@@ -105,11 +105,10 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "one-version-in-if-none-match", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the header is compared as a whole",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if strings.Contains(r.Header.Get("If-None-Match"), ",") {
 					r.Header.Del("If-None-Match")
 				}
-				return false
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
@@ -121,12 +120,11 @@ func freshMutants() []Mutant {
 				return event
 			})},
 		{Name: "mcp-listen-tells-unasked", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined,
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "subscriptions/listen" {
 					body := bytes.ReplaceAll(readBody(r), []byte(`"notifications":{}`), []byte(`"notifications":{"toolsListChanged":true}`))
 					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 				}
-				return false
 			})},
 		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},

@@ -47,21 +47,18 @@ func httpMutants() []Mutant {
 				x.page(http.StatusOK, "Tools")
 			}
 		})},
-		{Name: "never-gzips", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "never-gzips", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: beforeBridge(func(r *http.Request) {
 			r.Header.Del("Accept-Encoding")
-			return false
 		})},
-		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: beforeBridge(func(r *http.Request) {
 			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
-			return false
 		})},
-		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: beforeBridge(func(r *http.Request) {
 			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "gzip;q=0") {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
-			return false
 		})},
 		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
 		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
@@ -152,9 +149,8 @@ func httpVariants() []Mutant {
 			Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
 		{Name: "behind-a-web-server", Why: "it refuses a long URL with its own page, closes the connection after a 400, and sends Vary: Accept-Encoding for GET only",
 			MayFail: Clauses("http/keep-alive-after-error"), Middleware: apacheDefaults},
-		{Name: "without-gzip", Why: "compression is a SHOULD", MayFail: Clauses("http/content-negotiation"), Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "without-gzip", Why: "compression is a SHOULD", MayFail: Clauses("http/content-negotiation"), Middleware: beforeBridge(func(r *http.Request) {
 			r.Header.Del("Accept-Encoding")
-			return false
 		})},
 		{Name: "cache-control-private", Why: "private excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
 		{Name: "cache-control-no-store", Why: "no-store excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) {
@@ -295,11 +291,10 @@ func apacheDefaults(next http.Handler) http.Handler {
 
 // methodAsGet handles another HTTP method as GET.
 func methodAsGet(method string, matches func(*http.Request) bool) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if r.Method == method && matches(r) {
 			r.Method = http.MethodGet
 		}
-		return false
 	})
 }
 
@@ -329,13 +324,12 @@ func onOtherPaths(change func(x *exchange)) middleware {
 // lockBodies reads all request bodies under one lock.
 func lockBodies() middleware {
 	var mu sync.Mutex
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if isSmall(r) {
 			setBody(r, readBody(r))
 		}
-		return false
 	})
 }
 
@@ -347,12 +341,11 @@ func freshCursors() middleware {
 			p.Object["nextCursor"] = fmt.Sprintf("%s~%d", next, n.Add(1))
 		}
 	})
-	return chain(onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return chain(beforeBridge(func(r *http.Request) {
 		if query := r.URL.Query(); toList(r) && strings.Contains(query.Get("cursor"), "~") {
 			cursor, _, _ := strings.Cut(query.Get("cursor"), "~")
 			query.Set("cursor", cursor)
 			r.URL.RawQuery = query.Encode()
 		}
-		return false
 	}), number)
 }

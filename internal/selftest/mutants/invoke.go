@@ -219,11 +219,10 @@ func invokeVariants() []Mutant {
 				x.Refuse(http.StatusRequestEntityTooLarge, "request_too_large", "The body is longer than 256 KiB.")
 			}
 		})},
-		{Name: "huge-body-cut-off", Why: "64 MiB may close the connection", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "huge-body-cut-off", Why: "64 MiB may close the connection", Middleware: beforeBridge(func(r *http.Request) {
 			if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {
 				panic(http.ErrAbortHandler)
 			}
-			return false
 		})},
 		{Name: "huge-body-400", Why: "64 MiB may give 400", Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if !toInvoke(r) || r.ContentLength >= 0 && r.ContentLength <= 32<<20 {

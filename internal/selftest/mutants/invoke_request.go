@@ -391,12 +391,11 @@ func skipValidation(overlooked func([]violation) bool) func(*siteClient) middlew
 
 // methodAsPost handles another HTTP method on invoke as POST.
 func methodAsPost(method string) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if toInvoke(r) && r.Method == method && r.ContentLength != 0 {
 			r.Method = http.MethodPost
 			r.Header.Set("Content-Type", "application/json")
 		}
-		return false
 	})
 }
 

@@ -113,16 +113,15 @@ func invokeErrorMutants() []Mutant {
 		{Name: "calls-without-an-id", Breaks: Clauses("invoke/answers-result", "invoke/empty-arguments", "translate/entity-reference", "upstream/valid-jsonrpc"), Origin: Imagined, Why: "the site takes a call without an id for a notification and sends no result", Transport: onCall(func(_ *http.Request, call map[string]any) {
 			delete(call, "id")
 		})},
-		{Name: "malformed-body-crashes-for-strangers", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the code that refuses the caller reads the name from a body that is not JSON", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "malformed-body-crashes-for-strangers", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the code that refuses the caller reads the name from a body that is not JSON", Middleware: beforeBridge(func(r *http.Request) {
 			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && caller(r) == "norpc" {
 				body := readBody(r)
 				if setBody(r, body); decode(body) == nil {
 					panic(http.ErrAbortHandler)
 				}
 			}
-			return false
 		})},
-		{Name: "malformed-body-hangs-for-anonymous", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the bridge waits for the rest of a body that ends early before it refuses the caller", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "malformed-body-hangs-for-anonymous", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the bridge waits for the rest of a body that ends early before it refuses the caller", Middleware: beforeBridge(func(r *http.Request) {
 			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
 				body := readBody(r)
 				if setBody(r, body); len(body) > 0 && decode(body) == nil && body[0] == '{' {
@@ -130,7 +129,6 @@ func invokeErrorMutants() []Mutant {
 					panic(http.ErrAbortHandler)
 				}
 			}
-			return false
 		})},
 		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},

@@ -275,11 +275,10 @@ func lendStoredSessions() func(int) middleware {
 				}
 			})
 		}
-		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		return beforeBridge(func(r *http.Request) {
 			if owner, known := owners.get(r.Header.Get("Mcp-Session-Id")); known && toMCP(r) {
 				r.Header.Set("Authorization", owner)
 			}
-			return false
 		})
 	}
 }

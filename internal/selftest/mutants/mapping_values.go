@@ -208,11 +208,10 @@ func cutAt(length int) func(string) string {
 
 // onLanguage changes the Accept-Language of requests.
 func onLanguage(change func(r *http.Request, language string) string) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if language := r.Header.Get("Accept-Language"); language != "" {
 			r.Header.Set("Accept-Language", change(r, language))
 		}
-		return false
 	})
 }
 

@@ -268,14 +268,13 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-name-header-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
 					body := readBody(r)
 					params, _ := decode(body)["params"].(map[string]any)
 					r.Header.Set("Mcp-Name", fmt.Sprint(params["name"]))
 					r.Body = io.NopCloser(bytes.NewReader(body))
 				}
-				return false
 			})},
 		{Name: "mcp-unknown-method-200", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPC("no/such/method", func(m *rpc) { m.Status = http.StatusOK })},

@@ -30,7 +30,7 @@ func onResponse(matches func(*http.Request) bool, change func(x *exchange)) midd
 	}
 }
 
-// onRequest changes requests before the bridge receives them, or responds to them itself and returns handled.
+// onRequest changes requests before the bridge receives them, as beforeBridge does, or responds to them itself and returns handled.
 func onRequest(change func(w http.ResponseWriter, r *http.Request, next http.Handler) (handled bool)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,6 +39,14 @@ func onRequest(change func(w http.ResponseWriter, r *http.Request, next http.Han
 			}
 		})
 	}
+}
+
+// beforeBridge changes requests before the bridge receives them.
+func beforeBridge(change func(r *http.Request)) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		change(r)
+		return false
+	})
 }
 
 func allRequests(*http.Request) bool { return true }
@@ -282,11 +290,10 @@ func onCallBody(change func(x *exchange, call map[string]any)) middleware {
 
 // onBody changes the body of an invoke before the bridge reads it.
 func onBody(change func(body []byte) []byte) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) {
 			setBody(r, change(readBody(r)))
 		}
-		return false
 	})
 }
 
@@ -417,11 +424,10 @@ func onToolError(text string, change func(m *rpc)) middleware {
 
 // withHeader changes the headers of requests to MCP before the bridge sees them.
 func withHeader(change func(h http.Header)) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if toMCP(r) {
 			change(r.Header)
 		}
-		return false
 	})
 }
 

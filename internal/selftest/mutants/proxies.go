@@ -48,11 +48,10 @@ func brokenProxies(area string) []Mutant {
 		})},
 		{Name: "proxy-decodes-paths", Breaks: Clauses("per-tool/answers"), Claims: "per-tool", Origin: Peer, Why: "a path behind the name in proxy_pass", SiteMiddleware: func(site *siteClient) middleware {
 			return func(next http.Handler) http.Handler {
-				return asNginx(onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				return asNginx(beforeBridge(func(r *http.Request) {
 					if path, err := url.PathUnescape(r.URL.Path); err == nil {
 						r.URL.Path, r.URL.RawPath = path, ""
 					}
-					return false
 				}))(endpoints{}.middleware(site)(next))
 			}
 		}},

@@ -187,12 +187,11 @@ func (x *exchange) all() []any {
 
 // onQuery changes the query of the requests that match.
 func onQuery(matches func(*http.Request) bool, change func(query url.Values)) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if query := r.URL.Query(); matches(r) && len(query) > 0 {
 			change(query)
 			r.URL.RawQuery = query.Encode()
 		}
-		return false
 	})
 }
 

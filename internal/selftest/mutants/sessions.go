@@ -64,11 +64,10 @@ func sessionMutants() []Mutant {
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
 		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
 		{Name: "first-cookie-is-the-session", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "a browser sends other cookies, too",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if first, _, several := strings.Cut(r.Header.Get("Cookie"), ";"); several {
 					r.Header.Set("Cookie", first)
 				}
-				return false
 			})},
 		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
@@ -87,11 +86,10 @@ func sessionMutants() []Mutant {
 
 // onPassword changes the password of HTTP Basic authentication.
 func onPassword(change func(string) string) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if user, password, ok := r.BasicAuth(); ok && change(password) != password {
 			r.SetBasicAuth(user, change(password))
 		}
-		return false
 	})
 }
 
@@ -111,11 +109,10 @@ func revalidateFirst() middleware {
 
 // onSessionCall changes invokes that authenticate by a session cookie.
 func onSessionCall(change func(r *http.Request)) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if toInvoke(r) && strings.HasPrefix(r.Header.Get("Cookie"), "SESS") {
 			change(r)
 		}
-		return false
 	})
 }
 
@@ -171,18 +168,16 @@ func mcpCallerMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-anonymous-as-agent", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/session", "access/no-oracle"), Origin: Peer, Why: "anonymous MCP callers get the bridge's own account",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
 					r.Header.Set("Authorization", basicAuth("agent"))
 				}
-				return false
 			})},
 		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Authorization") != "" {
 					r.Header.Set("Authorization", basicAuth("service"))
 				}
-				return false
 			})},
 		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) {
@@ -203,12 +198,11 @@ func mcpCallerMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-origin-by-its-beginning", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			Middleware: beforeBridge(func(r *http.Request) {
 				host, _, _ := strings.Cut(r.Host, ":")
 				if u, err := url.Parse(r.Header.Get("Origin")); toMCP(r) && err == nil && u.Host != "" && strings.HasPrefix(u.Host, host) {
 					r.Header.Del("Origin")
 				}
-				return false
 			})},
 		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
 			Middleware: skipOriginCheck(http.MethodGet)},
@@ -257,19 +251,18 @@ func mcpCallerMutants() []Mutant {
 
 // skipOriginCheck accepts requests with one HTTP method from any origin.
 func skipOriginCheck(method string) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if toMCP(r) && r.Method == method {
 			r.Header.Del("Origin")
 		}
-		return false
 	})
 }
 
 // onMCPCall changes the params of tools/call before the bridge sees them.
 func onMCPCall(change func(params map[string]any)) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return beforeBridge(func(r *http.Request) {
 		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-			return false
+			return
 		}
 		body := readBody(r)
 		message := decode(body)
@@ -278,7 +271,6 @@ func onMCPCall(change func(params map[string]any)) middleware {
 			body = encode(message)
 		}
 		setBody(r, body)
-		return false
 	})
 }
 

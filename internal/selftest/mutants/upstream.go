@@ -526,12 +526,11 @@ func failAfterFault() transport {
 func calledHost(name string, matches func(*http.Request) bool, host func(*http.Request) string) Mutant {
 	return Mutant{Name: name, Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, MCP: true, Why: "the URL of the site is made from the request",
 		SiteMiddleware: func(site *siteClient) middleware {
-			return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			return beforeBridge(func(r *http.Request) {
 				own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 				if there := host(r); matches(r) && there != "" && own != nil && there != own.String() {
 					site.visit(r.Context(), "http://"+there+"/jsonrpc", r.Header.Get("Authorization"))
 				}
-				return false
 			})
 		}}
 }
