@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
@@ -169,24 +171,17 @@ func (g *guard) resolve(ref jsondoc.Value) (string, jsondoc.Value, error) {
 
 // lookup follows a JSON pointer.
 func lookup(v jsondoc.Value, pointer string) (jsondoc.Value, bool) {
-	if pointer == "" {
-		return v, true
-	}
-	for _, token := range strings.Split(pointer[1:], "/") {
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		found := false
 		switch v.Kind {
 		case jsondoc.Object:
-			next, ok := v.Get(unescapePointer(token))
-			if !ok {
-				return jsondoc.Value{}, false
-			}
-			v = next
+			v, found = v.Get(token)
 		case jsondoc.Array:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v.Items) {
-				return jsondoc.Value{}, false
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v.Items) {
+				v, found = v.Items[i], true
 			}
-			v = v.Items[i]
-		default:
+		}
+		if !found {
 			return jsondoc.Value{}, false
 		}
 	}

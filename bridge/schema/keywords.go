@@ -2,7 +2,8 @@ package schema
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/internal/applicator"
@@ -42,7 +43,7 @@ func children(v jsondoc.Value) []child {
 		case k.Holds == applicator.Named || k.Holds == applicator.NamedOrNames:
 			for _, n := range m.Value.Members {
 				if isSchema(n.Value) {
-					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, within, m.Name, n.Name, -1})
+					found = append(found, child{below(at, n.Name), n.Value, within, m.Name, n.Name, -1})
 				}
 			}
 		}
@@ -100,12 +101,5 @@ func namedMembers(v jsondoc.Value) []jsondoc.Member {
 	return members
 }
 
-func escapePointer(token string) string {
-	return pointerEscapes.Replace(token)
-}
-
-func unescapePointer(token string) string {
-	return pointerUnescapes.Replace(token)
-}
-
-var pointerEscapes, pointerUnescapes = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
+// below is the JSON pointer of a member of the object at another.
+func below(pointer, name string) string { return string(jsontext.Pointer(pointer).AppendToken(name)) }

@@ -136,7 +136,7 @@ func emptyObjects(v jsondoc.Value, at string, wanted map[string]bool) jsondoc.Va
 	case len(v.Members) > 0:
 		members := make([]jsondoc.Member, len(v.Members))
 		for i, m := range v.Members {
-			members[i] = jsondoc.Member{Name: m.Name, Value: emptyObjects(m.Value, at+"/"+escapePointer(m.Name), wanted)}
+			members[i] = jsondoc.Member{Name: m.Name, Value: emptyObjects(m.Value, below(at, m.Name), wanted)}
 		}
 		return jsondoc.NewObject(members...)
 	case len(v.Items) > 0:

@@ -134,7 +134,7 @@ func (s *Schema) leaves(found []Violation, e *santhosh.ValidationError, value an
 func (s *Schema) violation(path []string, keyword, expected, got string) Violation {
 	v := Violation{Parameter: strings.Join(path, "."), Expected: expected, Received: got, SchemaPath: s.path(path, keyword)}
 	for _, token := range path {
-		v.at += "/" + escapePointer(token)
+		v.at = below(v.at, token)
 	}
 	return v
 }
@@ -148,7 +148,7 @@ func (s *Schema) path(instance []string, keyword string) string {
 	for _, token := range instance {
 		if props, ok := v.Get("properties"); ok {
 			if p, ok := props.Get(token); ok {
-				at, v = at+"/properties/"+escapePointer(token), p
+				at, v = below(at+"/properties", token), p
 				continue
 			}
 		}

@@ -124,18 +124,9 @@ func resolved(schema, root any) any {
 		if !local {
 			return schema
 		}
-		target := root
-		for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
-			if at == "" {
-				break
-			}
-			parent, ok := target.(map[string]any)
-			if !ok {
-				return schema
-			}
-			if target, ok = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
-				return schema
-			}
+		target, ok := exact.Lookup(root, at)
+		if !ok {
+			return schema
 		}
 		schema = target
 	}

@@ -494,7 +494,7 @@ func propertyFault(t check.Tool, p fixtures.Param) string {
 	if _, there := property(t, p.Name); !there {
 		return ""
 	}
-	at := "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p.Name)
+	at := exact.At("/properties", p.Name)
 	if d := jsonschema.Difference(match.Published(p.Resolved()), map[string]any(t.Input()), at); d != "" {
 		return fmt.Sprintf("a different schema for the parameter %q: %s", p.Name, d)
 	}

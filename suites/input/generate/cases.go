@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -27,7 +30,7 @@ type Case struct {
 func (c Case) Parameter() string {
 	_, place, _ := strings.Cut(c.What, " at /")
 	name, _, _ := strings.Cut(place, "/")
-	return unescape.Replace(name)
+	return jsontext.Pointer(name).LastToken()
 }
 
 // Maker makes cases up from one schema. It is for one goroutine.
@@ -200,7 +203,7 @@ func (m *Maker) variations(value any, pick picker) []Case {
 	arguments, _ := value.(map[string]any)
 	all := leftOut(arguments, "", pick)
 	for _, name := range namesIn(m.schema["required"]) { // null for an optional one is not tested
-		all = append(all, Case{pick.absent + " but null at /" + escape.Replace(name), with(arguments, name, nil)})
+		all = append(all, Case{pick.absent + " but null at " + exact.At("", name), with(arguments, name, nil)})
 	}
 	return append(all, varyMembers(m.schema, arguments, "", pick)...)
 }
@@ -237,7 +240,7 @@ func vary(schema, value any, at string, pick picker) []Case {
 func leftOut(object map[string]any, at string, pick picker) []Case {
 	var all []Case
 	for _, name := range sorted(object) {
-		all = append(all, Case{pick.absent + " at " + at + "/" + escape.Replace(name), without(object, name)})
+		all = append(all, Case{pick.absent + " at " + exact.At(at, name), without(object, name)})
 	}
 	return all
 }
@@ -245,7 +248,7 @@ func leftOut(object map[string]any, at string, pick picker) []Case {
 func varyMembers(s, object map[string]any, at string, pick picker) []Case {
 	var all []Case
 	for _, name := range sorted(object) {
-		for _, c := range vary(memberSchema(s, name), object[name], at+"/"+escape.Replace(name), pick) {
+		for _, c := range vary(memberSchema(s, name), object[name], exact.At(at, name), pick) {
 			all = append(all, Case{c.What, with(object, name, c.Value)})
 		}
 	}
@@ -262,11 +265,6 @@ func ends(list []any) []int {
 	}
 	return []int{0, len(list) - 1}
 }
-
-var (
-	escape   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescape = strings.NewReplacer("~1", "/", "~0", "~")
-)
 
 func replaced(list []any, i int, value any) []any {
 	changed := append([]any{}, list...)

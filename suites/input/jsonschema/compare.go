@@ -47,7 +47,7 @@ var meanings = map[string]meaning{
 func Difference(want, got any, at string) string {
 	w, g := side{doc: read(want), schema: want}, side{doc: read(got)}
 	g.base = baseOf(got, "")
-	g.schema, _ = lookUp(got, at)
+	g.schema, _ = exact.Lookup(got, at)
 	c := comparison{seen: map[[2]uintptr]bool{}}
 	return c.schemas(w, g, "")
 }
@@ -56,7 +56,7 @@ func Difference(want, got any, at string) string {
 // opened, and one spelling for each meaning, as Difference compares them; a lone type is no list. False where there is
 // no schema.
 func At(schema any, pointer string) (map[string]any, bool) {
-	found, ok := lookUp(schema, pointer)
+	found, ok := exact.Lookup(schema, pointer)
 	if !ok || !isSchema(found) {
 		return nil, false
 	}
@@ -104,7 +104,7 @@ func (c *comparison) schemas(want, got side, at string) string {
 		if !wanted && (!there || kind == note) || at == "" && keyword == "description" {
 			continue
 		}
-		if d := c.values(kind, want, got, wv, gv, wanted, there, at+"/"+escape(keyword)); d != "" {
+		if d := c.values(kind, want, got, wv, gv, wanted, there, exact.At(at, keyword)); d != "" {
 			return d
 		}
 	}
@@ -152,15 +152,15 @@ func (c *comparison) members(want, got side, w, g map[string]any, at string) str
 	for _, name := range slices.Sorted(maps.Keys(w)) {
 		gv, there := g[name]
 		if !there {
-			return fmt.Sprintf("at %s/%s: expected %s, got nothing", at, escape(name), exact.Short(w[name]))
+			return fmt.Sprintf("at %s: expected %s, got nothing", exact.At(at, name), exact.Short(w[name]))
 		}
-		if d := c.schemas(want.within(w[name]), got.within(gv), at+"/"+escape(name)); d != "" {
+		if d := c.schemas(want.within(w[name]), got.within(gv), exact.At(at, name)); d != "" {
 			return d
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g)) {
 		if _, wanted := w[name]; !wanted {
-			return fmt.Sprintf("at %s/%s: expected nothing, got %s", at, escape(name), exact.Short(g[name]))
+			return fmt.Sprintf("at %s: expected nothing, got %s", exact.At(at, name), exact.Short(g[name]))
 		}
 	}
 	return ""

@@ -128,7 +128,7 @@ func deepest(err *santhosh.ValidationError) string {
 	}
 	at := ""
 	for _, token := range found.InstanceLocation {
-		at += "/" + escape(token)
+		at = exact.At(at, token)
 	}
 	return fmt.Sprintf("at %s: %s", pointer(at), strings.Join(strings.Fields(reason), " "))
 }

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/applicator"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // child is a schema that stands directly within another.
@@ -31,7 +31,7 @@ func children(schema map[string]any) []child {
 		where, value := applicator.Keywords[keyword].Holds, schema[keyword]
 		add := func(at string, v any) {
 			if isSchema(v) {
-				found = append(found, child{keyword, "/" + escape(keyword) + at, v})
+				found = append(found, child{keyword, exact.At("", keyword) + at, v})
 			}
 		}
 		if where == applicator.One || where == applicator.OneOrList {
@@ -44,7 +44,7 @@ func children(schema map[string]any) []child {
 		}
 		if members, ok := value.(map[string]any); ok && (where == applicator.Named || where == applicator.NamedOrNames) {
 			for _, name := range slices.Sorted(maps.Keys(members)) {
-				add("/"+escape(name), members[name])
+				add(exact.At("", name), members[name])
 			}
 		}
 	}
@@ -96,9 +96,3 @@ func with(object map[string]any, name string, value any) map[string]any {
 	object[name] = value
 	return object
 }
-
-var escapes, unescapes = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
-
-func escape(token string) string { return escapes.Replace(token) }
-
-func unescape(token string) string { return unescapes.Replace(token) }

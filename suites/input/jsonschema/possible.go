@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // limits are the pairs of keywords of which the first must not be above the second.
@@ -45,7 +47,7 @@ func impossible(schema any, at string, depth int) string {
 		if properties[name] == false && !slices.Contains(required(object), name) {
 			continue
 		}
-		if fault := impossible(properties[name], at+"/properties/"+escape(name), depth+1); fault != "" {
+		if fault := impossible(properties[name], exact.At(at+"/properties", name), depth+1); fault != "" {
 			return fault
 		}
 	}

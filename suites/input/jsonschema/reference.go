@@ -3,10 +3,10 @@ package jsonschema
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/applicator"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // document is a schema with all that a reference within it can reach.
@@ -103,36 +103,10 @@ func (d *document) resolve(base, text string) (schema any, newBase string, err e
 		}
 		return schema, address, nil
 	}
-	if schema, ok = lookUp(resource, fragment); !ok || !isSchema(schema) {
+	if schema, ok = exact.Lookup(resource, fragment); !ok || !isSchema(schema) {
 		return nil, "", fmt.Errorf("leads nowhere")
 	}
 	return schema, address, nil
-}
-
-// lookUp follows a JSON pointer.
-func lookUp(v any, pointer string) (any, bool) {
-	if pointer == "" {
-		return v, true
-	}
-	for _, token := range strings.Split(pointer[1:], "/") {
-		switch at := v.(type) {
-		case map[string]any:
-			next, ok := at[unescape(token)]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil, false
-			}
-			v = at[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 // Unresolved says which reference of a schema cannot be followed within it, because it needs another document or leads
