@@ -1,5 +1,5 @@
 // Package suites tests a bridge, by its URL, against the contract: Run from any program, RunT from a Go test, and
-// RegisterSpecs from a Ginkgo suite. All three run the same checks and reach the same verdicts.
+// specs.Register from a Ginkgo suite. All three run the same checks and reach the same verdicts.
 //
 // A run sends requests to the bridge as several callers, looks at what reaches the site where a mock Drupal or a recording
 // proxy stands behind the bridge, and returns a reports.Report with a result for each clause. Runs are independent of each

@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
-// HaveInResult matches a invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
+// HaveInResult matches an invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
 func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
 	return Conform("200 with `result`, and "+string(text)+" in it", func(a *check.Response) string {

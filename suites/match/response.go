@@ -133,7 +133,7 @@ func BeTool(name string) types.GomegaMatcher {
 	})
 }
 
-// HaveResult matches a invoke response: 200 with a `result` member.
+// HaveResult matches an invoke response: 200 with a `result` member.
 func HaveResult() types.GomegaMatcher {
 	return MatchWhere("200 with a `result`", func(a *check.Response) bool {
 		_, ok := a.Member("result")
@@ -142,7 +142,7 @@ func HaveResult() types.GomegaMatcher {
 	})
 }
 
-// GiveResult matches a invoke response whose result equals a JSON document, numbers by value, {} apart from [].
+// GiveResult matches an invoke response whose result equals a JSON document, numbers by value, {} apart from [].
 func GiveResult(want string) types.GomegaMatcher {
 	expected, err := exact.Parse([]byte(want))
 	if err != nil {

@@ -3,12 +3,15 @@ package attacks
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 )
 
 const (
@@ -77,20 +80,21 @@ func TestIssuers(t *testing.T) {
 				a := newJWKSServer(t)
 				var n atomic.Int64
 				var sane atomic.Bool
-				keys := a.Config.Handler
-				a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if sane.Load() {
-						keys.ServeHTTP(w, r)
+						a.ServeHTTP(w, r)
 						return
 					}
 					attack.send(w, n.Add(1))
-				})
+				}))
+				t.Cleanup(front.Close)
+				a.URL = front.URL // the issuer
 				given := append([]string{"--oauth-issuer", a.URL, "--oauth-resource", jwksResource, "--upstream-timeout", "3s"}, flags...)
 				if mode == "keys" {
-					given[len(given)-1] = a.URL + "/jwks"
+					given[len(given)-1] = a.URL + authserver.KeysPath
 				}
 				p := launch(t, newSite(t), given...)
-				bearer := http.Header{"Authorization": {"Bearer " + a.token(t, "one", "", a.URL)}}
+				bearer := http.Header{"Authorization": {"Bearer " + a.Issue("7", jwksResource)}}
 				ask := func() (int, string) {
 					ctx, cancel := context.WithTimeout(context.Background(), peerWaits)
 					defer cancel()
