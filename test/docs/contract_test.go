@@ -260,32 +260,6 @@ func differs(want, got any, at string) string {
 	return ""
 }
 
-// The comparison itself finds what differs.
-func TestExamplesAreCompared(t *testing.T) {
-	for _, c := range []struct {
-		want, got string
-		same      bool
-	}{
-		{`{"a": "…"}`, `{"a": [1]}`, true}, {`{"a": "…"}`, `{}`, false}, {`{"a": 1}`, `{"a": 1.0}`, false}, {`{"a": 1}`, `{"a": 1, "b": 2}`, false},
-		{`{"a": 1, "…": "…"}`, `{"a": 1, "b": 2}`, true}, {`[1, "…"]`, `[1, 2, 3]`, true}, {`[1]`, `[1, 2]`, false}, {`[1, 2, "…"]`, `[1]`, false}, {`{}`, `[]`, false},
-	} {
-		var want, got any
-		must.Do(t, decode([]byte(c.want), &want))
-		must.Do(t, decode([]byte(c.got), &got))
-		if d := differs(want, got, "body"); (d == "") != c.same {
-			t.Errorf("%s and %s: %q", c.want, c.got, d)
-		}
-	}
-	if !like("GET, POST", "…POST") || like("GET", "POST") {
-		t.Error("… in a header stands for something else than any text")
-	}
-	for _, page := range []string{"```http request\nx\n```\n```http request\ny\n```\n", "```http response\nx\n```\n", "```http request\nx\n```\n"} {
-		if _, err := examples(page); err == nil {
-			t.Errorf("no error for %q", page)
-		}
-	}
-}
-
 // What the contract says about --exec is what the guide for implementers and the suites say.
 func TestContractNamesTheEnvironmentAndDefaults(t *testing.T) {
 	all := pages(t)

@@ -98,13 +98,3 @@ func TestLinks(t *testing.T) {
 		}
 	}
 }
-
-func TestLinksOfAPage(t *testing.T) {
-	found, anchors := links("# A `b` & [c](d.md)!\n[x](e.md#f-g) ![p](p.png) `[no](no.md)` [w](https://w.example)\n```sh\n# no\n[no](no.md)\n```\n## Same\n## Same\n")
-	if want := []reference{{1, "d.md", ""}, {2, "e.md", "f-g"}, {2, "p.png", ""}}; !slices.Equal(found, want) {
-		t.Errorf("links %v, expected %v", found, want)
-	}
-	if want := []string{"a-b--c", "same", "same-1"}; !slices.Equal(anchors, want) {
-		t.Errorf("anchors %v, expected %v", anchors, want)
-	}
-}

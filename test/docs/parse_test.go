@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -96,25 +95,4 @@ func promised(text string) int {
 		return int(m[1][0] - '0')
 	}
 	return 0
-}
-
-func TestSteps(t *testing.T) {
-	got, err := steps("p.md", "text\n```sh\n# why\nA=1   # a\nrun \\\n  --flag\n\nlast\n```\n```yaml\nbridgecheck run\n```\n```text\nsaid\n```\n   ```sh\n   indented\n   ```\n")
-	want := []step{{"p.md", 4, "A=1   # a", false}, {"p.md", 5, "run --flag", false}, {"p.md", 8, "last", false}, {"p.md", 14, "said", true}, {"p.md", 17, "indented", false}}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v; expected %v", got, err, want)
-	}
-	for _, text := range []string{"```\nbin/bridgecheck run\n```\n", "```bash\nmake run\n```\n", "```sh\nmake \\\n```\n"} {
-		if got, err := steps("p.md", text); err == nil {
-			t.Errorf("%q: got %v, expected an error", text, got)
-		}
-	}
-}
-
-func TestPromised(t *testing.T) {
-	for text, want := range map[string]int{"false # exit code 1: why": 1, "x   # a bridge: exit code 4, since": 4, "true # 4": 0, "echo exit code 3": 0} {
-		if got := promised(text); got != want {
-			t.Errorf("%q promises %d, expected %d", text, got, want)
-		}
-	}
 }

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -163,35 +162,6 @@ func TestSuitesDependOnNoBridgeAndNoMutant(t *testing.T) {
 	for imported, from := range reached {
 		if within(imported, []string{"bridge/...", "internal/selftest/...", "internal/testbed", "cmd/..."}) {
 			t.Errorf("suites depends on %s through %s", imported, from)
-		}
-	}
-}
-
-func TestWrongImportsAreReported(t *testing.T) {
-	areas := []string{"suites/areas/list", "suites/areas/protocol"}
-	for _, c := range []struct {
-		file, imports string
-		wrong         bool
-	}{
-		{"suites/areas/list/list.go", "suites/match", false},
-		{"suites/areas/list/list.go", "net/http", false},
-		{"suites/areas/list/list.go", "bridge/catalog", true},
-		{"suites/areas/list/list.go", "suites/areas/protocol", true},
-		{"suites/areas/list/list_test.go", "bridge", false},
-		{"suites/areas/areas.go", "suites/areas/list", false},
-		{"suites/run.go", "suites/areas/list", true},
-		{"suites/contract/contract.go", "internal/yamlfile", true},
-		{"bridge/mcp/mcp.go", "bridge/catalog", false},
-		{"bridge/mcp/mcp.go", "internal/terminal", true},
-		{"cmd/bridgecheck/run.go", "suites/areas/protocol", true},
-		{"cmd/bridgecheck/run.go", "internal/selftest", true},
-		{"cmd/bridgecheck/run.go", "internal/testbed", false},
-		{"cmd/bridgecheck/selftest.go", "internal/selftest", false},
-		{"reports/format/html.go", "suites/check", true},
-	} {
-		s := source{Name: c.file, Package: path.Dir(c.file), Imports: []string{c.imports}, Test: strings.HasSuffix(c.file, "_test.go")}
-		if lines := wrongImports([]source{s}, areas); (len(lines) > 0) != c.wrong {
-			t.Errorf("%s imports %s: %q", c.file, c.imports, lines)
 		}
 	}
 }
