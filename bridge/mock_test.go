@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -65,23 +64,6 @@ func TestTheModulesListGivesTheSameTools(t *testing.T) {
 				t.Errorf("%d tools by methods, %d by the module's list\n%v\n%v", len(byMethods), len(byModule), byMethods, byModule)
 			}
 		})
-	}
-}
-
-// A poisoned site costs the tools that are poisoned, and says which.
-func TestAPoisonedSiteLosesOnlyItsBadTools(t *testing.T) {
-	behind := mock(t, "poisoned", func(*fixtures.Site) {})
-	f := front(t, bridge.Options{Drupal: behind.URL, CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator"}}})
-	names := all(t, f, "agent")
-	good := 0
-	for _, name := range names {
-		if strings.HasPrefix(name, "good.") {
-			good++
-		}
-	}
-	r := send(t, f, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
-	if good == 0 || r.Status != 200 || !strings.Contains(r.Body, `"quarantined":true`) {
-		t.Errorf("%d good tools of %v; diagnostics %d %s", good, names, r.Status, r.Body)
 	}
 }
 

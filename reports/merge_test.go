@@ -135,15 +135,3 @@ func TestMergeShards(t *testing.T) {
 		})
 	}
 }
-
-func TestMergeShardsAddsTimes(t *testing.T) {
-	early, late := sample.Kept(), sample.Kept()
-	early.Started = sample.Started.Add(-time.Hour)
-	merged := must.Get(reports.MergeShards([]*reports.Report{late, early}))(t)
-	if r := merged[0]; !r.Started.Equal(early.Started) || r.DurationMS != 2*1234 {
-		t.Errorf("merged started %s and took %d ms", r.Started, r.DurationMS)
-	}
-	if !late.Started.Equal(sample.Started) || late.DurationMS != 1234 {
-		t.Error("merging changed a shard")
-	}
-}

@@ -30,6 +30,16 @@ var (
 	manyMutants = flag.Int("mutants", 2, "mutants for which they are compared")
 )
 
+// quick are options of the reference bridge before a site: short waits, and any number of wrong credentials.
+func quick(drupal string) bridge.Options {
+	return bridge.Options{
+		Drupal:           drupal,
+		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
+		CallOptions:      bridge.CallOptions{UpstreamTimeout: 2 * time.Second},
+		CallerOptions:    bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000},
+	}
+}
+
 // mutant is a bridge for --exec: the mutant that its argument names.
 func mutant() {
 	m, ok := mutants.Find(os.Args[1])
@@ -37,12 +47,7 @@ func mutant() {
 		fmt.Fprintln(os.Stderr, "there is no mutant", os.Args[1])
 		os.Exit(1)
 	}
-	o := bridge.Options{
-		Drupal:           os.Getenv("DRUPAL_URL"),
-		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
-		CallOptions:      bridge.CallOptions{UpstreamTimeout: 2 * time.Second},
-		CallerOptions:    bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000},
-	}
+	o := quick(os.Getenv("DRUPAL_URL"))
 	if m.Transport != nil {
 		o.Transport = m.Transport(&http.Transport{})
 	}
@@ -226,12 +231,7 @@ func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
 
 // crashes is a bridge for --exec: the reference bridge, which ends by itself at a request of the method that its argument names.
 func crashes() {
-	b, err := bridge.New(bridge.Options{
-		Drupal:           os.Getenv("DRUPAL_URL"),
-		DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second},
-		CallOptions:      bridge.CallOptions{UpstreamTimeout: 2 * time.Second},
-		CallerOptions:    bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000},
-	})
+	b, err := bridge.New(quick(os.Getenv("DRUPAL_URL")))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
