@@ -144,18 +144,3 @@ func TestEveryOptionIsASetting(t *testing.T) {
 		}
 	}
 }
-
-// The configurations in the documentation are valid.
-func TestDocumentedConfigurations(t *testing.T) {
-	page := must.Get(os.ReadFile("../docs/reference-bridge.md"))(t)
-	blocks := strings.Split(string(page), "```yaml\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("no configuration is shown")
-	}
-	for _, block := range blocks {
-		text, _, _ := strings.Cut(block, "```")
-		if _, err := bridge.ParseConfig("reference-bridge.md", []byte(text)); err != nil {
-			t.Errorf("%v\n%s", err, text)
-		}
-	}
-}

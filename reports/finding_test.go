@@ -2,18 +2,17 @@ package reports_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
-	"pgregory.net/rapid"
 )
 
 func TestConclude(t *testing.T) {
@@ -122,46 +121,6 @@ func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
 			t.Fatalf("%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
 		}
 	})
-}
-
-// TestCurlSendsTheSameAgain runs curl itself.
-func TestCurlSendsTheSameAgain(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("SKIPPED: curl is missing, so no line is run")
-	}
-	seen := make(chan string, 1) // curl may be done with a HEAD before its handler is
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := new(strings.Builder)
-		_ = r.Write(body)
-		_, text, _ := strings.Cut(body.String(), "\r\n\r\n")
-		_, typed := r.Header["Content-Type"]
-		seen <- fmt.Sprintf("%s %s %v %q %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), text)
-	}))
-	defer server.Close()
-	for _, c := range []struct {
-		name    string
-		request reports.Message
-		want    string
-	}{
-		{"a GET", reports.Message{Method: "GET"}, `GET / false "" ""`},
-		{"a HEAD", reports.Message{Method: "HEAD"}, `HEAD / false "" ""`},
-		{"a GET with a body", reports.Message{Method: "GET", Header: map[string]string{"Content-Type": "application/json"}, Body: "{}"}, `GET / true "application/json" "{}"`},
-		{"a body without a type", reports.Message{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
-		{"a body that looks like a file", reports.Message{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
-		{"brackets", reports.Message{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.request.URL = server.URL + "/" + c.request.URL
-			line := reports.Exchange{Request: c.request}.Curl()
-			if out, err := exec.Command("sh", "-c", "exec "+curl+" -s"+strings.TrimPrefix(line, "curl")).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", line, err, out)
-			}
-			if got := <-seen; got != c.want {
-				t.Errorf("%s\nsends %s\nwant  %s", line, got, c.want)
-			}
-		})
-	}
 }
 
 func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
