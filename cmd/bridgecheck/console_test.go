@@ -217,6 +217,29 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.sent("as agent: 200")
 		b.Until(`(p => p.id !== '` + last + `' && /POST \/jsonrpc as agent: 200, content.search ran/.test(p.textContent))(document.querySelector('#journal p'))`)
 		b.keep("journal", "#journal")
+
+		// A call that hangs on a fault is seen, and goes on when that is disarmed.
+		b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#result').replaceChildren()`), chromedp.SetValue(`#kind`, "hang"))
+		b.press(`document.querySelector('#arm')`)
+		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 1 armed'`)
+		b.press(`document.querySelector('#call [type=submit]')`)
+		b.Until(`document.querySelector('#journal p').textContent.includes('under way')`)
+		b.press(button("Disarm"))
+		b.Until(`document.querySelector('#result details[open] .site') !== null && !document.querySelector('#journal').textContent.includes('under way')`)
+	})
+	flow("keys", func(b *flows) {
+		b.open(toCall)
+		b.Run(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // past the tools
+		reached := map[string]bool{}
+		for range 20 {
+			b.Run(chromedp.KeyEvent(kb.Tab))
+			reached[chrome.Eval[string](b.Tab, `document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id || document.activeElement.type || document.activeElement.tagName`)] = true
+		}
+		for _, want := range []string{"view", "f2", "caller", "way", "submit", "faults", "methods", "permissions", "journal"} {
+			if !reached[want] {
+				t.Errorf("Tab never reaches %s: %v", want, reached)
+			}
+		}
 	})
 	flow("everybody", func(b *flows) {
 		b.open(toCall)

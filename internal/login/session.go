@@ -28,7 +28,8 @@ type Session struct {
 	renewAt time.Time // zero: never
 }
 
-// StorePath is the file with the tokens of this user.
+// StorePath is the file with the tokens of this user. It is no keyring: the library (go-keyring, with D-Bus) would add 0.4 MB, more
+// than is left to the program of 32 MiB.
 func StorePath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
