@@ -134,7 +134,7 @@ type document struct {
 
 const (
 	maxRemembered    = 256 << 10 // bytes of a body worth remembering: huge ones come once
-	maxAllRemembered = 32 << 20  // bytes of all, with their values; then they are forgotten
+	maxAllRemembered = 8 << 20   // bytes of all, with their values; then they are forgotten
 )
 
 func (d *documents) find(body []byte) (document, bool) {
