@@ -114,6 +114,16 @@ mutation: build internal/tools/mutation/node_modules ## how many machine-made fa
 bench-price: build ## what runs cost, beside the last release; AGAINST=FILE: beside another bridgecheck
 	go run ./internal/tools/price $(if $(AGAINST),-against "$(AGAINST)") $(if $(WRITE),-write)
 
+# As a newcomer has it: a fresh clone and an empty cache of builds; the modules are there. With AGAINST=COMMIT that one's turn
+# comes next, for the ratio.
+bench-cold: ## what the first make run takes; AGAINST=COMMIT: beside another commit
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	took() { git clone -q . "$$dir/$$1" && git -C "$$dir/$$1" checkout -q --detach "$$2" && \
+		GOCACHE="$$dir/cache-$$1" bash -c 'TIMEFORMAT="%R %U %S"; time make -C "$$0" run >"$$0.said" 2>&1' "$$dir/$$1" 2>"$$dir/$$1.took" || { cat "$$dir/$$1.said"; exit 1; }; \
+		awk -v name="$$2" '{ printf "%-12s %6.1f s, %.1f s of processor time\n", name, $$1, $$2 + $$3 }' "$$dir/$$1.took"; }; \
+	took now HEAD && if test -n "$(AGAINST)"; then took then "$(AGAINST)" && \
+		cat "$$dir/now.took" "$$dir/then.took" | awk 'NR == 1 { w = $$1; c = $$2 + $$3 } END { printf "ratio        wall %.2f, processor %.2f\n", w / $$1, c / ($$2 + $$3) }'; fi
+
 # Two runs in one worker say how long each check takes.
 weights: build ## measure how long each check takes: the order of workers, the balance of shards
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

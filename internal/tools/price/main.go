@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -25,7 +26,7 @@ type figures struct {
 	HarnessMS int64 `json:"harness_cpu_ms"`
 	BridgeMS  int64 `json:"bridge_cpu_ms"`
 	WallMS    int64 `json:"wall_ms"`
-	MemoryKB  int64 `json:"memory_kb"` // of the harness at its peak; 0 where the system does not tell
+	MemoryKB  int64 `json:"memory_kb"` // of the harness, with its mock, at its peak; 0 where the system does not tell
 }
 
 func (f figures) cpu() int64 { return f.HarnessMS + f.BridgeMS }
@@ -150,11 +151,12 @@ func (r run) take(bc string) (figures, error) {
 	report := filepath.Join(parent, "report")
 	cmd := exec.Command(bc, slices.Concat([]string{"run", "--quiet", "--report-dir", report}, args)...)
 	cmd.Dir = dir
+	var f figures
 	began := time.Now()
-	if err := said(cmd); err != nil {
+	if err := said(cmd, func() { f.MemoryKB = max(f.MemoryKB, peak(cmd.Process.Pid)) }); err != nil {
 		return figures{}, err
 	}
-	f := figures{WallMS: time.Since(began).Milliseconds(), MemoryKB: memory(cmd.ProcessState)}
+	f.WallMS = time.Since(began).Milliseconds()
 	f.HarnessMS = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Milliseconds()
 	data, err := os.ReadFile(filepath.Join(report, "report.json"))
 	if err != nil {
@@ -176,12 +178,41 @@ func (r run) take(bc string) (figures, error) {
 	return f, nil
 }
 
-// said runs a command whose output is in the error, where there is one.
-func said(cmd *exec.Cmd) error {
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out)
+// said runs a command whose output is in the error, where there is one, and looks at it now and then.
+func said(cmd *exec.Cmd, look ...func()) error {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Start()
+	if err == nil {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for running := true; running; {
+			select {
+			case err = <-ended:
+				running = false
+			case <-time.After(50 * time.Millisecond):
+				for _, l := range look {
+					l()
+				}
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out.String())
 	}
 	return nil
+}
+
+// peak is the most memory that a process has taken by itself, in KiB; 0 where the system does not tell.
+func peak(pid int) (kb int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	if _, most, told := strings.Cut(string(status), "VmHWM:"); told {
+		_, _ = fmt.Sscan(most, &kb)
+	}
+	return kb
 }
 
 func (f figures) print(name string) {
