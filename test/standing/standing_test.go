@@ -6,6 +6,7 @@ package standing
 import (
 	"errors"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,11 +20,14 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // The reference bridge is tested by the commands of the page, without another setting. No run blames it, none leaves a MUST
@@ -115,27 +119,32 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	both.Wait()
 }
 
-// TestStarters tests each starter as it is written by init.
-func TestStarters(t *testing.T) {
+// Each starter as it is written by init, and the bridges of test/bridges: two runs at once, by the command of the page alone, and one
+// before a site with Drupal's flood control blame nobody.
+func TestBridgesOfOthers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED: -short: the starters are not run")
+		t.Skip("SKIPPED: -short: no bridge but the reference is run")
 	}
+	dirs := map[string]string{"test/bridges/python": "../bridges/python", "test/bridges/ruby": "../bridges/ruby"}
 	for _, s := range starter.All() {
-		t.Run(s.Language, func(t *testing.T) {
-			dir := t.TempDir()
-			if out, err := exec.Command(binary, "init", s.Language, filepath.Join(dir, "bridge")).CombinedOutput(); err != nil {
-				t.Fatalf("init: %v: %s", err, out)
-			}
-			config := must.Get(settings.Load(filepath.Join(dir, "bridge", "bridgecheck.yaml")))(t)
+		dirs["the starter in "+s.Language] = filepath.Join(t.TempDir(), s.Language)
+		if out, err := exec.Command(binary, "init", s.Language, dirs["the starter in "+s.Language]).CombinedOutput(); err != nil {
+			t.Fatalf("init: %v: %s", err, out)
+		}
+	}
+	for name, dir := range dirs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for what the bridge caches
+			config := must.Get(settings.Load(filepath.Join(dir, "bridgecheck.yaml")))(t)
 			words := must.Get(shlex.Split(config.Exec))(t)
 			if _, err := exec.LookPath(words[0]); err != nil {
-				t.Skipf("SKIPPED: the %s starter is not run: %v", s.Language, err)
+				t.Skipf("SKIPPED: it is not run: %v", err)
 			}
 			commands := commandsOfPage(t)
-			address := commands["bridge"][len(commands["bridge"])-1]
+			site, address := strings.TrimPrefix(commands["bridge"][2], "http://"), commands["bridge"][len(commands["bridge"])-1]
 			cmd := exec.Command(words[0], words[1:]...)
-			cmd.Dir = filepath.Join(dir, "bridge")
-			cmd.Env = append(os.Environ(), "DRUPAL_URL="+commands["bridge"][2], "BRIDGE_LISTEN="+address)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "DRUPAL_URL=http://"+site, "BRIDGE_LISTEN="+address)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			must.Do(t, cmd.Start())
 			t.Cleanup(func() {
@@ -143,14 +152,37 @@ func TestStarters(t *testing.T) {
 				_ = cmd.Wait()
 			})
 			awaitUp(t, "http://"+address)
-			report := run(t, dir, append(commands["run"], "--skip", "load/*", "--cases", "40"))
-			for _, r := range report.Results {
-				if r.Verdict == reports.Fail {
-					t.Errorf("%s is blamed: %s", r.ID, r.Message)
-				}
+			var both sync.WaitGroup
+			for range 2 {
+				in := t.TempDir()
+				both.Go(func() {
+					noFailure(t, run(t, in, append(slices.Clone(commands["run"]), "--skip", "load/*", "--cases", "40")))
+				})
 			}
+			both.Wait()
+
+			drupal := must.Get(mockdrupal.New(must.Get(fixtures.Builtin("default"))(t), mockdrupal.Options{Flood: true}))(t)
+			server := &http.Server{Handler: drupal}
+			listener := must.Get(net.Listen("tcp", site))(t)
+			go server.Serve(listener) //nolint:errcheck // it ends with the test
+			t.Cleanup(func() { server.Close() })
+			noFailure(t, must.Get(suites.Run(t.Context(), suites.Target{URL: "http://" + address}, suites.Options{Site: suites.Site{Drupal: drupal}, Skip: []string{"load/*"}, Cases: 40}))(t))
 		})
 	}
+}
+
+// noFailure tests that a report blames nobody.
+func noFailure(t *testing.T, report *reports.Report) {
+	t.Helper()
+	for _, r := range report.Results {
+		if r.Verdict == reports.Fail || r.Verdict == reports.Error {
+			t.Errorf("%s is blamed: %s", r.ID, r.Message)
+		}
+	}
+	if report.CutShort != "" || report.Summary.Pass < 60 {
+		t.Errorf("%d clauses pass; the run ended early: %q", report.Summary.Pass, report.CutShort)
+	}
+	t.Logf("%d pass, %d warn, %d not testable in %d s", report.Summary.Pass, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000)
 }
 
 // blamesNone tests that a report blames nobody and leaves no MUST untested, and returns its verdicts.
