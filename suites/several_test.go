@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,5 +53,36 @@ func TestReplicasBehindOneURL(t *testing.T) {
 				t.Errorf("%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
 			}
 		})
+	}
+}
+
+// Lists that a busy bridge refuses while a run measures do not show that it keeps what was before: it caches for less time than a check
+// of its cache takes, and is not blamed for that.
+func TestListsThatFailMeasureNothing(t *testing.T) {
+	drupal := defaultSite(t, mockdrupal.Options{}, nil)
+	const ttl = 300 * time.Millisecond
+	t.Parallel()
+	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal), DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}))(t)
+	t.Cleanup(func() { b.Close() })
+	var seen sync.Map // the accounts that the run measures with, which come first, once each
+	var accounts atomic.Int64
+	at := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(30 * time.Millisecond)
+		who, _, _ := r.BasicAuth()
+		if _, again := seen.LoadOrStore(who, strings.HasPrefix(who, "check-") && accounts.Load() < 3); !again && strings.HasPrefix(who, "check-") {
+			accounts.Add(1)
+		} else if measures, _ := seen.Load(who); measures == true {
+			time.Sleep(100 * time.Millisecond)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			w.Write([]byte(`{"error":{"code":"upstream_unavailable","message":"busy"}}`)) //nolint:errcheck // the run has gone
+			return
+		}
+		b.ServeHTTP(w, r)
+	}))
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Site: suites.Site{Drupal: drupal},
+		Capabilities: append([]string{"permission-ttl", "discovery-cache"}, suites.DefaultCapabilities()...), Only: []string{"list/next-cursor-type", "fresh/cache-hit"}}))(t)
+	if got := verdicts(report)["fresh/cache-hit"]; got.Verdict != reports.NotTestable {
+		t.Errorf("%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
 	}
 }

@@ -325,9 +325,11 @@ func (m *measures) early(given time.Duration) bool { return given > 2*m.ttl+slac
 
 // KeepsFor is how long the bridge keeps what a caller sees at least: the shorter of its TTLs; 0: unknown.
 func (t *T) KeepsFor() time.Duration {
-	switch {
-	case t.measures != nil:
-		return t.measures.unseen
+	switch m := t.measures; {
+	case m != nil && m.unseen == 0 && m.waiting[m.lister] != "": // no list has come whole: it may keep nothing
+		return 1
+	case m != nil:
+		return m.unseen
 	case t.PermissionTTL > 0:
 		return min(t.PermissionTTL, t.DiscoveryTTL)
 	}
