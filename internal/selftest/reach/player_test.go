@@ -56,183 +56,121 @@ func inOrder() []*exchange {
 		listed(0, 12, 13), listed(4, 14, 15)}
 }
 
-func TestAChangeInFrontOfABridge(t *testing.T) {
-	var busy sync.Once // in all plays
-	// where changes the requests whose body holds a text, and passes on the others.
-	where := func(text string, change func(w http.ResponseWriter, r *http.Request, next http.Handler)) func(http.Handler) http.Handler {
-		return func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if x := r.Context().Value(playedKey{}).(*played); strings.Contains(string(x.exchange.body), text) {
-					change(w, r, next)
-					return
-				}
-				next.ServeHTTP(w, r)
-			})
+// change is what a middleware does with one request.
+type change func(w http.ResponseWriter, r *http.Request, next http.Handler)
+
+// status is a change to another response.
+func status(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusTeapot) }
+
+// before is a change of the request, in place.
+func before(do func(r *http.Request)) change {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) { do(r); next.ServeHTTP(w, r) }
+}
+
+// after is what follows the response.
+func after(do func(w http.ResponseWriter)) change {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r); do(w) }
+}
+
+// lists is a change that responds to all lists.
+func lists(status int, body string) change {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
 		}
-	}
-	for _, c := range []struct {
-		name    string
-		change  func(*player) func(next http.Handler) http.Handler
-		touched []int // nil: all
-	}{
-		{"none", func(*player) func(http.Handler) http.Handler {
-			return func(next http.Handler) http.Handler { return next }
-		}, []int{}},
-		{"what the clauses do not send", func(*player) func(http.Handler) http.Handler {
-			return where("no such text", func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusTeapot) })
-		}, []int{}},
-		{"the same, written once more", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				copied := &copiedWriter{ResponseWriter: w}
-				next.ServeHTTP(copied, r.Clone(r.Context()))
-			})
-		}, []int{}},
-		{"the status", func(*player) func(http.Handler) http.Handler {
-			return where("again", func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusTeapot) })
-		}, []int{1}},
-		{"a header of the response", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				w.Header().Set("X-Changed", "1")
-				next.ServeHTTP(w, r)
-			})
-		}, []int{1}},
-		{"more of a body", func(*player) func(http.Handler) http.Handler {
-			return where("second", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(w, r)
-				io.WriteString(w, "more") //nolint:errcheck // it is memory
-			})
-		}, []int{2}},
-		{"a header of the request, in place", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				r.Header.Del("Authorization")
-				next.ServeHTTP(w, r)
-			})
-		}, []int{1}},
-		{"the method of an odd request, in place", func(*player) func(http.Handler) http.Handler {
-			return where("odd", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				r.Method = http.MethodGet
-				next.ServeHTTP(w, r)
-			})
-		}, []int{3}},
-		{"the reading of an odd request", func(*player) func(http.Handler) http.Handler {
-			return where("odd", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				r.Body.Read(make([]byte, 1)) //nolint:errcheck // it is memory
-				next.ServeHTTP(w, r)
-			})
-		}, []int{3}},
-		{"the body of an odd request, dropped", func(*player) func(http.Handler) http.Handler {
-			return where("odd", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				r.Body = http.NoBody
-				next.ServeHTTP(w, r)
-			})
-		}, []int{3}},
-		{"the writer of an odd response", func(*player) func(http.Handler) http.Handler {
-			return where("odd", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(&copiedWriter{ResponseWriter: w}, r)
-			})
-		}, []int{3}},
-		{"flushed", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(w, r)
-				http.NewResponseController(w).Flush() //nolint:errcheck // it does not flush
-			})
-		}, []int{1}},
-		{"sent twice", func(*player) func(http.Handler) http.Handler {
-			return where("first", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(w, r)
-				next.ServeHTTP(&watchedWriter{header: http.Header{}}, r)
-			})
-		}, []int{2}},
-		{"not sent", func(*player) func(http.Handler) http.Handler {
-			return where("odd", func(http.ResponseWriter, *http.Request, http.Handler) {})
-		}, []int{3}},
-		{"late", func(*player) func(http.Handler) http.Handler {
-			return where("again", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				time.Sleep(2 * longest)
-				next.ServeHTTP(w, r)
-			})
-		}, []int{1}},
-		{"late once, as on a busy machine", func(*player) func(http.Handler) http.Handler {
-			return func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.Context().Value(playedKey{}).(*played).clause == 2 {
-						busy.Do(func() { time.Sleep(2 * longest) })
-					}
-					next.ServeHTTP(w, r)
-				})
-			}
-		}, []int{}},
-		{"not given up with its caller", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
-			})
-		}, []int{1}},
-		{"a request of its own to the site", func(p *player) func(http.Handler) http.Handler {
-			return where("second", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				p.stranger(r) //nolint:errcheck // it is about the request
-				next.ServeHTTP(w, r)
-			})
-		}, []int{2}},
-		{"a variable that two share who are served at once", func(*player) func(http.Handler) http.Handler {
-			var current string
-			return func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					own := string(r.Context().Value(playedKey{}).(*played).exchange.body)
-					current = own
-					next.ServeHTTP(w, r)
-					if current != own {
-						io.WriteString(w, "of another caller") //nolint:errcheck // it is memory
-					}
-				})
-			}
-		}, []int{2}},
-		{"a request of its own to the bridge", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(&watchedWriter{header: http.Header{}}, r.WithContext(context.Background()))
-				next.ServeHTTP(w, r)
-			})
-		}, nil},
-		{"what comes before all clauses", func(*player) func(http.Handler) http.Handler {
-			return where("preflight", func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusTeapot) })
-		}, nil},
-		{"a tool of the lists", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `{"tools":[]}`) }, []int{4}},
-		{"the tools of the lists", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `{}`) }, nil},
-		{"the status of the lists", func(*player) func(http.Handler) http.Handler {
-			return respondToLists(http.StatusBadGateway, `{"tools":[]}`)
-		}, nil},
-		{"lists that are no JSON", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `<html>"tools"`) }, nil},
-		{"broken", func(*player) func(http.Handler) http.Handler {
-			return where("plain", func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
-		}, nil},
-		{"one after the other", func(*player) func(http.Handler) http.Handler {
-			var one sync.Mutex
-			return where("", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				one.Lock()
-				defer one.Unlock()
-				next.ServeHTTP(w, r)
-			})
-		}, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := &player{exchanges: inOrder(), patience: 3 * longest, pause: longest}
-			expect(t, p, func() { p.inFront(c.change(p)) }, c.touched)
-		})
+		copied := &watchedWriter{header: http.Header{}}
+		next.ServeHTTP(copied, r)
+		maps.Copy(w.Header(), copied.header)
+		w.WriteHeader(status)
+		io.WriteString(w, body) //nolint:errcheck // it is memory
 	}
 }
 
-// respondToLists is a change that responds to all lists.
-func respondToLists(status int, body string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodGet {
-				next.ServeHTTP(w, r)
-				return
+func more(w http.ResponseWriter) { io.WriteString(w, "more") } //nolint:errcheck // it is memory
+
+func TestAChangeInFrontOfABridge(t *testing.T) {
+	var p *player
+	var busy sync.Once // in all plays
+	var current string // of those who are served at once
+	var one sync.Mutex
+	of := func(r *http.Request) *played { return r.Context().Value(playedKey{}).(*played) }
+	for _, c := range []struct {
+		name    string
+		where   string // the requests whose body holds this text are changed
+		change  change
+		touched []int // nil: all
+	}{
+		{"none", "", before(func(*http.Request) {}), []int{}},
+		{"what the clauses do not send", "no such text", status, []int{}},
+		{"the same, written once more", "plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&copiedWriter{ResponseWriter: w}, r.Clone(r.Context()))
+		}, []int{}},
+		{"the status", "again", status, []int{1}},
+		{"a header of the response", "plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			w.Header().Set("X-Changed", "1")
+			next.ServeHTTP(w, r)
+		}, []int{1}},
+		{"more of a body", "second", after(more), []int{2}},
+		{"a header of the request, in place", "plain", before(func(r *http.Request) { r.Header.Del("Authorization") }), []int{1}},
+		{"the method of an odd request, in place", "odd", before(func(r *http.Request) { r.Method = http.MethodGet }), []int{3}},
+		{"the reading of an odd request", "odd", before(func(r *http.Request) { r.Body.Read(make([]byte, 1)) }), []int{3}}, //nolint:errcheck // it is memory
+		{"the body of an odd request, dropped", "odd", before(func(r *http.Request) { r.Body = http.NoBody }), []int{3}},
+		{"the writer of an odd response", "odd", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&copiedWriter{ResponseWriter: w}, r)
+		}, []int{3}},
+		{"flushed", "plain", after(func(w http.ResponseWriter) { http.NewResponseController(w).Flush() }), []int{1}}, //nolint:errcheck // it does not flush
+		{"sent twice", "first", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(w, r)
+			next.ServeHTTP(&watchedWriter{header: http.Header{}}, r)
+		}, []int{2}},
+		{"not sent", "odd", func(http.ResponseWriter, *http.Request, http.Handler) {}, []int{3}},
+		{"late", "again", before(func(*http.Request) { time.Sleep(2 * longest) }), []int{1}},
+		{"late once, as on a busy machine", "", before(func(r *http.Request) {
+			if of(r).clause == 2 {
+				busy.Do(func() { time.Sleep(2 * longest) })
 			}
-			copied := &watchedWriter{header: http.Header{}}
-			next.ServeHTTP(copied, r)
-			maps.Copy(w.Header(), copied.header)
-			w.WriteHeader(status)
-			io.WriteString(w, body) //nolint:errcheck // it is memory
+		}), []int{}},
+		{"not given up with its caller", "plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+		}, []int{1}},
+		{"a request of its own to the site", "second", before(func(r *http.Request) { p.stranger(r) }), []int{2}}, //nolint:errcheck // it is about the request
+		{"a variable that two share who are served at once", "", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			own := string(of(r).exchange.body)
+			current = own
+			if next.ServeHTTP(w, r); current != own {
+				more(w)
+			}
+		}, []int{2}},
+		{"a request of its own to the bridge", "plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&watchedWriter{header: http.Header{}}, r.WithContext(context.Background()))
+			next.ServeHTTP(w, r)
+		}, nil},
+		{"what comes before all clauses", "preflight", status, nil},
+		{"a tool of the lists", "", lists(http.StatusOK, `{"tools":[]}`), []int{4}},
+		{"the tools of the lists", "", lists(http.StatusOK, `{}`), nil},
+		{"the status of the lists", "", lists(http.StatusBadGateway, `{"tools":[]}`), nil},
+		{"lists that are no JSON", "", lists(http.StatusOK, `<html>"tools"`), nil},
+		{"broken", "plain", func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }, nil},
+		{"one after the other", "", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			one.Lock()
+			defer one.Unlock()
+			next.ServeHTTP(w, r)
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p = &player{exchanges: inOrder(), patience: 3 * longest, pause: longest}
+			expect(t, p, func() {
+				p.inFront(func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if x, ok := r.Context().Value(playedKey{}).(*played); !ok || !strings.Contains(string(x.exchange.body), c.where) {
+							next.ServeHTTP(w, r)
+							return
+						}
+						c.change(w, r, next)
+					})
+				})
+			}, c.touched)
 		})
 	}
 }
