@@ -303,24 +303,6 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	}
 }
 
-func TestRefusedConnectionsForAWhile(t *testing.T) {
-	s := start(t, smallSite(), mockdrupal.Options{})
-	must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: 100 * time.Millisecond}))(t)
-	if w := send(t, s, "POST", "/jsonrpc", whoami); !errors.Is(w.err, syscall.ECONNREFUSED) {
-		t.Fatalf("want a refused connection, saw (%v) %s", w.err, w.raw)
-	}
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		w := send(t, s, "POST", "/jsonrpc", whoami)
-		if w.err == nil {
-			contains("200", `"id":7`)(t, w)
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the mock does not come back: %v", w.err)
-		}
-	}
-}
-
 func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	address := strings.TrimPrefix(s.URL, "http://")

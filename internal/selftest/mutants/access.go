@@ -82,23 +82,21 @@ func accessMutants() []Mutant {
 		{Name: "lists-with-a-slash-for-everyone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a cache is keyed by the path as it came, and its guard by the route",
 			Middleware: func() middleware {
 				last := newMemory[[]byte]()
-				return func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if !strings.HasSuffix(r.URL.Path, "/mcp/tools/list/") || r.Method != http.MethodGet {
-							next.ServeHTTP(w, r)
-							return
-						}
-						x := record(next, r, nil)
-						if own := x.Send(http.MethodGet, strings.TrimSuffix(r.URL.Path, "/"), nil); own.Status == http.StatusOK && own.Method == http.MethodGet {
-							last.keep("", own.Body)
-						}
-						if body, ok := last.get(""); ok {
-							x.Status, x.Body = http.StatusOK, body
-							x.Header.Set("Content-Type", "application/json")
-						}
-						x.writeTo(w)
-					})
-				}
+				return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+					if !strings.HasSuffix(r.URL.Path, "/mcp/tools/list/") || r.Method != http.MethodGet {
+						next.ServeHTTP(w, r)
+						return
+					}
+					x := record(next, r, nil)
+					if own := x.Send(http.MethodGet, strings.TrimSuffix(r.URL.Path, "/"), nil); own.Status == http.StatusOK && own.Method == http.MethodGet {
+						last.keep("", own.Body)
+					}
+					if body, ok := last.get(""); ok {
+						x.Status, x.Body = http.StatusOK, body
+						x.Header.Set("Content-Type", "application/json")
+					}
+					x.writeTo(w)
+				})
 			}()},
 		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
 		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
@@ -434,26 +432,24 @@ func acceptAnyPassword() middleware { return acceptLoosePassword(func(string) st
 // acceptLoosePassword takes a password for the one that was right before where both are the same to loosely.
 func acceptLoosePassword(loosely func(string) string) middleware {
 	good := newMemory[string]()
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			name, password, ok := r.BasicAuth()
-			name += ":" + loosely(password)
-			if known, seen := good.get(name); ok && seen {
-				r.Header.Set("Authorization", known)
-			} else if ok {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return
-				}
-				probe := record(next, listing(r), nil)
-				if probe.Status == http.StatusOK {
-					good.put(name, r.Header.Get("Authorization"))
-				}
-				setBody(r, body)
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		name, password, ok := r.BasicAuth()
+		name += ":" + loosely(password)
+		if known, seen := good.get(name); ok && seen {
+			r.Header.Set("Authorization", known)
+		} else if ok {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
 			}
-			next.ServeHTTP(w, r)
-		})
-	}
+			probe := record(next, listing(r), nil)
+			if probe.Status == http.StatusOK {
+				good.put(name, r.Header.Get("Authorization"))
+			}
+			setBody(r, body)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // listing returns a list request of the same caller.

@@ -170,19 +170,17 @@ func authMutants() []Mutant {
 func sessionToken(matches func(*http.Request) bool) func(testbed.Backends) middleware {
 	return func(testbed.Backends) middleware {
 		opened := newMemory[string]()
-		return func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				id := r.Header.Get("Mcp-Session-Id")
-				if token, ok := opened.get(id); ok && r.Header.Get("Authorization") == "" && matches(r) {
-					r.Header.Set("Authorization", token)
-				}
-				authorization := r.Header.Get("Authorization")
-				next.ServeHTTP(w, r)
-				if id := w.Header().Get("Mcp-Session-Id"); id != "" {
-					opened.keep(id, authorization)
-				}
-			})
-		}
+		return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			id := r.Header.Get("Mcp-Session-Id")
+			if token, ok := opened.get(id); ok && r.Header.Get("Authorization") == "" && matches(r) {
+				r.Header.Set("Authorization", token)
+			}
+			authorization := r.Header.Get("Authorization")
+			next.ServeHTTP(w, r)
+			if id := w.Header().Get("Mcp-Session-Id"); id != "" {
+				opened.keep(id, authorization)
+			}
+		})
 	}
 }
 

@@ -440,39 +440,35 @@ func storeFirstCaller(s *http.Server) {
 // useFirstCaller handles a request as one of the first caller of the connection while at least busy requests are under way.
 func useFirstCaller(busy int64) middleware {
 	var under atomic.Int64
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer under.Add(-1)
-			crowded := under.Add(1) >= busy
-			if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
-				first.once.Do(func() { first.value = r.Header.Get("Authorization") })
-				if crowded {
-					r.Header.Set("Authorization", first.value)
-				}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		defer under.Add(-1)
+		crowded := under.Add(1) >= busy
+		if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
+			first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+			if crowded {
+				r.Header.Set("Authorization", first.value)
 			}
-			next.ServeHTTP(w, r)
-		})
-	}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // actAsSessionOwner handles requests of a session that concerns selects with the credentials of the caller that opened the session.
 func actAsSessionOwner(concerns func(*http.Request) bool) middleware {
 	var owners sync.Map // Authorization by session id
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id := r.Header.Get("Mcp-Session-Id")
-			if owner, known := owners.Load(id); toMCP(r) && known && concerns(r) {
-				r.Header.Set("Authorization", owner.(string))
-			}
-			if !toMCP(r) || id != "" || isStream(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			x := record(next, r, readBody(r))
-			if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
-				owners.Store(opened, r.Header.Get("Authorization"))
-			}
-			x.writeTo(w)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get("Mcp-Session-Id")
+		if owner, known := owners.Load(id); toMCP(r) && known && concerns(r) {
+			r.Header.Set("Authorization", owner.(string))
+		}
+		if !toMCP(r) || id != "" || isStream(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x := record(next, r, readBody(r))
+		if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
+			owners.Store(opened, r.Header.Get("Authorization"))
+		}
+		x.writeTo(w)
+	})
 }

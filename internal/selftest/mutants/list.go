@@ -272,14 +272,12 @@ func listVariants() []Mutant {
 // translateCursors translates cursors to another form and back; to and from receive the request, too. from returns "!" for a
 // cursor that is invalid.
 func translateCursors(to, from func(r *http.Request, cursor string) string) middleware {
-	rewrite := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if c := r.URL.Query().Get("cursor"); toList(r) && c != "" {
-				r.URL.RawQuery = url.Values{"cursor": {from(r, c)}}.Encode()
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+	rewrite := through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if c := r.URL.Query().Get("cursor"); toList(r) && c != "" {
+			r.URL.RawQuery = url.Values{"cursor": {from(r, c)}}.Encode()
+		}
+		next.ServeHTTP(w, r)
+	})
 	give := onList(func(p *page) {
 		if c, _ := p.Object["nextCursor"].(string); c != "" {
 			p.Object["nextCursor"] = to(p.Request, c)

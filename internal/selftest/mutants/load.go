@@ -81,21 +81,19 @@ func loadVariants() []Mutant {
 // refuseUnderLoad refuses every nth request that arrives while more than busy requests are under way.
 func refuseUnderLoad(busy, nth int64) middleware {
 	var under, crowded atomic.Int64
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer under.Add(-1)
-			if under.Add(1) <= busy || crowded.Add(1)%nth != 0 {
-				next.ServeHTTP(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("Cache-Control", "no-store")
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			fmt.Fprint(w, `{"error":{"code":"overloaded","message":"Too many requests are under way."}}`)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		defer under.Add(-1)
+		if under.Add(1) <= busy || crowded.Add(1)%nth != 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"error":{"code":"overloaded","message":"Too many requests are under way."}}`)
+	})
 }
 
 // coalesceCalls runs a caller's equal concurrent calls once.
@@ -106,33 +104,31 @@ func coalesceCalls() middleware {
 	}
 	var mu sync.Mutex
 	flights := map[string]*flight{}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !toInvoke(r) || !isSmall(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			body := readBody(r)
-			key := r.Method + r.Header.Get("Authorization") + string(body)
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !toInvoke(r) || !isSmall(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := readBody(r)
+		key := r.Method + r.Header.Get("Authorization") + string(body)
+		mu.Lock()
+		f, under := flights[key]
+		if !under {
+			f = &flight{landed: make(chan struct{})}
+			flights[key] = f
+		}
+		mu.Unlock()
+		if !under {
+			f.response = record(next, r, body)
 			mu.Lock()
-			f, under := flights[key]
-			if !under {
-				f = &flight{landed: make(chan struct{})}
-				flights[key] = f
-			}
+			delete(flights, key)
 			mu.Unlock()
-			if !under {
-				f.response = record(next, r, body)
-				mu.Lock()
-				delete(flights, key)
-				mu.Unlock()
-				close(f.landed)
-			}
-			<-f.landed
-			own := *f.response
-			own.writeTo(w)
-		})
-	}
+			close(f.landed)
+		}
+		<-f.landed
+		own := *f.response
+		own.writeTo(w)
+	})
 }
 
 // mismatchResponses sends a caller the response to another caller when many invoke concurrently.
@@ -150,22 +146,20 @@ func mismatchResponses() middleware {
 // slowLists delays lists as if each were discovered from the site.
 func slowLists() middleware {
 	first := newMemory[time.Duration]()
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !toList(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			began := time.Now()
-			key := r.Header.Get("Authorization")
-			cost, known := first.get(key)
-			if known && cost > 100*time.Millisecond {
-				time.Sleep(cost)
-			}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !toList(r) {
 			next.ServeHTTP(w, r)
-			first.keep(key, time.Since(began))
-		})
-	}
+			return
+		}
+		began := time.Now()
+		key := r.Header.Get("Authorization")
+		cost, known := first.get(key)
+		if known && cost > 100*time.Millisecond {
+			time.Sleep(cost)
+		}
+		next.ServeHTTP(w, r)
+		first.keep(key, time.Since(began))
+	})
 }
 
 // replicaMutants are bridges whose replicas are not one bridge.
@@ -231,18 +225,16 @@ func ownCursors(n int) middleware {
 // ownETags gives each replica versions of its own.
 func ownETags(n int) middleware {
 	own := func(tag string) string { return strings.TrimSuffix(tag, `"`) + fmt.Sprintf(`-%d"`, n) }
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if tag := r.Header.Get("If-None-Match"); toList(r) && tag != "" {
-				r.Header.Set("If-None-Match", strings.Replace(tag, fmt.Sprintf(`-%d"`, n), `"`, 1))
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if tag := r.Header.Get("If-None-Match"); toList(r) && tag != "" {
+			r.Header.Set("If-None-Match", strings.Replace(tag, fmt.Sprintf(`-%d"`, n), `"`, 1))
+		}
+		onResponse(toList, func(x *exchange) {
+			if tag := x.Header.Get("ETag"); tag != "" {
+				x.Header.Set("ETag", own(tag))
 			}
-			onResponse(toList, func(x *exchange) {
-				if tag := x.Header.Get("ETag"); tag != "" {
-					x.Header.Set("ETag", own(tag))
-				}
-			})(next).ServeHTTP(w, r)
-		})
-	}
+		})(next).ServeHTTP(w, r)
+	})
 }
 
 // ownSessions knows the sessions that it opened.

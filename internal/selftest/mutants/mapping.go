@@ -311,27 +311,25 @@ func acceptAlias(to func(id string) string) middleware {
 		}
 		return name
 	}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			x := &exchange{Request: r, next: next}
-			query := r.URL.Query()
-			switch name := query.Get("name"); {
-			case toDescribe(r) && name != "" && len(query["name"]) == 1:
-				if id := known(x, name); id != name {
-					r.URL.RawQuery = url.Values{"name": {id}}.Encode()
-				}
-			case toInvoke(r) && isSmall(r):
-				body := readBody(r)
-				if name, ok := decode(body)["name"].(string); ok && name != "" {
-					if id := known(x, name); id != name {
-						body = bytes.Replace(body, encode(name), encode(id), 1)
-					}
-				}
-				setBody(r, body)
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		x := &exchange{Request: r, next: next}
+		query := r.URL.Query()
+		switch name := query.Get("name"); {
+		case toDescribe(r) && name != "" && len(query["name"]) == 1:
+			if id := known(x, name); id != name {
+				r.URL.RawQuery = url.Values{"name": {id}}.Encode()
 			}
-			next.ServeHTTP(w, r)
-		})
-	}
+		case toInvoke(r) && isSmall(r):
+			body := readBody(r)
+			if name, ok := decode(body)["name"].(string); ok && name != "" {
+				if id := known(x, name); id != name {
+					body = bytes.Replace(body, encode(name), encode(id), 1)
+				}
+			}
+			setBody(r, body)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // renameTaxonomy renames only the tools of one module, so that the other tools keep the other clauses.

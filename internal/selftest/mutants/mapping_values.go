@@ -218,16 +218,14 @@ func onLanguage(change func(r *http.Request, language string) string) middleware
 // shareLanguage gives a list that is asked for while another runs for the same caller the language of that one.
 func shareLanguage() middleware {
 	var running sync.Map // language by credentials
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if language := r.Header.Get("Accept-Language"); toList(r) && language != "" {
-				caller := r.Header.Get("Authorization")
-				first, shared := running.LoadOrStore(caller, language)
-				if r.Header.Set("Accept-Language", first.(string)); !shared {
-					defer running.Delete(caller)
-				}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if language := r.Header.Get("Accept-Language"); toList(r) && language != "" {
+			caller := r.Header.Get("Authorization")
+			first, shared := running.LoadOrStore(caller, language)
+			if r.Header.Set("Accept-Language", first.(string)); !shared {
+				defer running.Delete(caller)
 			}
-			next.ServeHTTP(w, r)
-		})
-	}
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -458,29 +458,27 @@ func chain(outer, inner middleware) middleware {
 
 // withoutSessions opens an internal session for every request of the revisions with sessions, and gives the client none.
 func withoutSessions() middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case !toMCP(r), r.Header.Get("Mcp-Method") != "":
-				next.ServeHTTP(w, r)
-				return
-			case r.Method != http.MethodPost:
-				w.WriteHeader(http.StatusMethodNotAllowed)
-				return
-			}
-			body := readBody(r)
-			opening := r.Clone(r.Context())
-			opening.Header.Del("Mcp-Protocol-Version")
-			opened := record(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
-				"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
-			if decode(body)["method"] != "initialize" && r.Header.Get("Mcp-Session-Id") == "" {
-				r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
-			}
-			x := record(next, r, body)
-			x.Header.Del("Mcp-Session-Id")
-			x.writeTo(w)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch {
+		case !toMCP(r), r.Header.Get("Mcp-Method") != "":
+			next.ServeHTTP(w, r)
+			return
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		body := readBody(r)
+		opening := r.Clone(r.Context())
+		opening.Header.Del("Mcp-Protocol-Version")
+		opened := record(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
+			"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
+		if decode(body)["method"] != "initialize" && r.Header.Get("Mcp-Session-Id") == "" {
+			r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
+		}
+		x := record(next, r, body)
+		x.Header.Del("Mcp-Session-Id")
+		x.writeTo(w)
+	})
 }
 
 // demandArguments refuses a call without the member arguments.
@@ -525,37 +523,35 @@ func asStream(write func(message string) string) middleware {
 func asksFirst() middleware {
 	answered := newMemory[chan struct{}]() // by the id of the ping
 	var last atomic.Int64
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-				next.ServeHTTP(w, r)
-				return
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := readBody(r)
+		message := decode(body)
+		id, _ := message["id"].(string)
+		if waiting, ok := answered.get(id); ok && message["result"] != nil {
+			waiting <- struct{}{}
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		if x := record(next, r, body); message["method"] != "tools/list" || x.Status != http.StatusOK || x.Object() == nil {
+			x.writeTo(w)
+		} else {
+			waiting := make(chan struct{}, 1)
+			id := fmt.Sprintf("ping %d", last.Add(1))
+			answered.put(id, waiting)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"method\":\"ping\"}\n\n", id)
+			http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
+			select {
+			case <-waiting:
+				io.WriteString(w, "data: "+string(encode(x.Object()))+"\n\n") //nolint:errcheck // likewise
+			case <-r.Context().Done():
 			}
-			body := readBody(r)
-			message := decode(body)
-			id, _ := message["id"].(string)
-			if waiting, ok := answered.get(id); ok && message["result"] != nil {
-				waiting <- struct{}{}
-				w.WriteHeader(http.StatusAccepted)
-				return
-			}
-			if x := record(next, r, body); message["method"] != "tools/list" || x.Status != http.StatusOK || x.Object() == nil {
-				x.writeTo(w)
-			} else {
-				waiting := make(chan struct{}, 1)
-				id := fmt.Sprintf("ping %d", last.Add(1))
-				answered.put(id, waiting)
-				w.Header().Set("Content-Type", "text/event-stream")
-				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%q,\"method\":\"ping\"}\n\n", id)
-				http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
-				select {
-				case <-waiting:
-					io.WriteString(w, "data: "+string(encode(x.Object()))+"\n\n") //nolint:errcheck // likewise
-				case <-r.Context().Done():
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // inPieces sends every second response as a stream, of which what follows the first bytes of characters comes later.
@@ -563,39 +559,37 @@ func inPieces() middleware {
 	const asked = "\xef\xbb\xbf:\n\ndata:{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"roots/list\"}\n\n" +
 		"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\",\"params\":{\"messages\":[],\"maxTokens\":1}}\n\n: still here\n\nevent: message\ndata: "
 	var responses atomic.Int64
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-				next.ServeHTTP(w, r)
-				return
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := readBody(r)
+		if message := decode(body); message["method"] == nil && message["id"] != nil { // the response to what was asked
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		x := record(next, r, body)
+		if x.Status != http.StatusOK || x.Object() == nil || responses.Add(1)%2 == 0 {
+			x.writeTo(w)
+			return
+		}
+		for name, values := range x.Header {
+			w.Header()[name] = values
+		}
+		w.Header().Del("Content-Length")
+		w.Header().Set("Content-Type", "text/event-stream")
+		text := []byte(asked + string(encode(x.Object())) + "\n\n")
+		for pieces := 0; len(text) > 0; pieces++ {
+			end := len(text)
+			if lead := slices.IndexFunc(text, func(b byte) bool { return b >= 0xc0 }); lead >= 0 && pieces < 20 {
+				end = lead + 1
 			}
-			body := readBody(r)
-			if message := decode(body); message["method"] == nil && message["id"] != nil { // the response to what was asked
-				w.WriteHeader(http.StatusAccepted)
-				return
-			}
-			x := record(next, r, body)
-			if x.Status != http.StatusOK || x.Object() == nil || responses.Add(1)%2 == 0 {
-				x.writeTo(w)
-				return
-			}
-			for name, values := range x.Header {
-				w.Header()[name] = values
-			}
-			w.Header().Del("Content-Length")
-			w.Header().Set("Content-Type", "text/event-stream")
-			text := []byte(asked + string(encode(x.Object())) + "\n\n")
-			for pieces := 0; len(text) > 0; pieces++ {
-				end := len(text)
-				if lead := slices.IndexFunc(text, func(b byte) bool { return b >= 0xc0 }); lead >= 0 && pieces < 20 {
-					end = lead + 1
-				}
-				w.Write(text[:end])                   //nolint:errcheck // the caller has gone
-				http.NewResponseController(w).Flush() //nolint:errcheck // likewise
-				text = text[end:]
-			}
-		})
-	}
+			w.Write(text[:end])                   //nolint:errcheck // the caller has gone
+			http.NewResponseController(w).Flush() //nolint:errcheck // likewise
+			text = text[end:]
+		}
+	})
 }
 
 // resumedStreams sends the first event of a stream and closes the connection; what is left of the stream is for who resumes it.

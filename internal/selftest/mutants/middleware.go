@@ -15,37 +15,40 @@ import (
 // middleware is the type of Mutant.Middleware.
 type middleware = func(next http.Handler) http.Handler
 
+// through lets every request pass a function that may call the bridge, next.
+func through(serve func(w http.ResponseWriter, r *http.Request, next http.Handler)) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, next) })
+	}
+}
+
 // onResponse changes the responses to the requests that match. Streams and large requests pass unchanged.
 func onResponse(matches func(*http.Request) bool, change func(x *exchange)) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !matches(r) || !isSmall(r) || isStream(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			x := record(next, r, readBody(r))
-			change(x)
-			x.writeTo(w)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !matches(r) || !isSmall(r) || isStream(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x := record(next, r, readBody(r))
+		change(x)
+		x.writeTo(w)
+	})
 }
 
 // onRequest changes requests before the bridge receives them, as beforeBridge does, or responds to them itself and returns handled.
 func onRequest(change func(w http.ResponseWriter, r *http.Request, next http.Handler) (handled bool)) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !change(w, r, next) {
-				next.ServeHTTP(w, r)
-			}
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !change(w, r, next) {
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // beforeBridge changes requests before the bridge receives them.
 func beforeBridge(change func(r *http.Request)) middleware {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		change(r)
-		return false
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -433,26 +436,22 @@ func withHeader(change func(h http.Header)) middleware {
 
 // onStream changes each write to a stream of events.
 func onStream(change func(event []byte) []byte) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if toMCP(r) && isStream(r) {
-				w = &eventWriter{ResponseWriter: w, change: change}
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if toMCP(r) && isStream(r) {
+			w = &eventWriter{ResponseWriter: w, change: change}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // onStreamHeader changes the header of a stream of events.
 func onStreamHeader(change func(h http.Header)) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if toMCP(r) && isStream(r) {
-				w = &headerWriter{w, change}
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if toMCP(r) && isStream(r) {
+			w = &headerWriter{w, change}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // headerWriter changes the header of a stream before it is sent.

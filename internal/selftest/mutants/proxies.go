@@ -17,15 +17,13 @@ import (
 // belong to an area. All show themselves as nginx does.
 func brokenProxies(area string) []Mutant {
 	all := []Mutant{
-		{Name: "proxy-buffers-streams", Breaks: Clauses("fresh/notify"), MayFail: Clauses("mcp/stateless-2026"), MCP: true, Origin: Peer, Why: "proxy_buffering on, the default of nginx", Middleware: asNginx(func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !isStream(r) {
-					next.ServeHTTP(w, r)
-					return
-				}
-				next.ServeHTTP(&heldBody{ResponseWriter: w}, r)
-			})
-		})},
+		{Name: "proxy-buffers-streams", Breaks: Clauses("fresh/notify"), MayFail: Clauses("mcp/stateless-2026"), MCP: true, Origin: Peer, Why: "proxy_buffering on, the default of nginx", Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if !isStream(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(&heldBody{ResponseWriter: w}, r)
+		}))},
 		{Name: "proxy-caches-by-path", Breaks: Clauses("access/no-cross-talk", "access/list-403", "access/describe-403", "access/anonymous", "access/filtered-by-method", "access/no-oracle", "access/per-credential", "describe/inaccessible-404"),
 			MayFail: Clauses("list/pages-cover-all-once", "http/head", "fresh/ttl-expiry", "fresh/invalidate", "fresh/stale-on-error", "fresh/version", "upstream/timeout", "upstream/down-and-up"), Origin: Peer, Why: "the key of the cache lacks the caller", Middleware: asNginx(cachedByPath())},
 		{Name: "proxy-cuts-bodies", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "a temporary file that cannot be written", Middleware: asNginx(onResponse(toToolViews, func(x *exchange) {
@@ -40,12 +38,10 @@ func brokenProxies(area string) []Mutant {
 		}))},
 		{Name: "proxy-gives-up-early", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "proxy_read_timeout is shorter than the bridge waits for its site", Middleware: asNginx(givesUpEarly)},
 		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/session", "mcp/initialize", "mcp/tools-list", "mcp/invalid-cursor", "mcp/unknown-tool", "mcp/invalid-arguments", "mcp/execution-error", "mcp/undeclared-argument",
-			"mcp/bad-version-header", "mcp/origin", "mcp/notification-202", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on", Middleware: asNginx(func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				r.Header.Del("Mcp-Session-Id")
-				next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
-			})
-		})},
+			"mcp/bad-version-header", "mcp/origin", "mcp/notification-202", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on", Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			r.Header.Del("Mcp-Session-Id")
+			next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
+		}))},
 		{Name: "proxy-decodes-paths", Breaks: Clauses("per-tool/answers"), Claims: "per-tool", Origin: Peer, Why: "a path behind the name in proxy_pass", SiteMiddleware: func(site *siteClient) middleware {
 			return func(next http.Handler) http.Handler {
 				return asNginx(beforeBridge(func(r *http.Request) {

@@ -143,29 +143,27 @@ type callKey struct{}
 
 // withCall gives the remedies at the site's end what the caller sent, and change what the site sent.
 func withCall(change func(x *exchange, c *call)) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !toInvoke(r) || !isSmall(r) {
-				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, &call{header: r.Header.Clone()})))
-				return
-			}
-			body := readBody(r)
-			c := &call{header: r.Header.Clone()}
-			var sent struct {
-				Arguments json.RawMessage `json:"arguments"`
-			}
-			if json.Unmarshal(body, &sent) == nil {
-				c.arguments = sent.Arguments
-			}
-			x := record(next, r.WithContext(context.WithValue(r.Context(), callKey{}, c)), body)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if change != nil {
-				change(x, c)
-			}
-			x.writeTo(w)
-		})
-	}
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !toInvoke(r) || !isSmall(r) {
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, &call{header: r.Header.Clone()})))
+			return
+		}
+		body := readBody(r)
+		c := &call{header: r.Header.Clone()}
+		var sent struct {
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if json.Unmarshal(body, &sent) == nil {
+			c.arguments = sent.Arguments
+		}
+		x := record(next, r.WithContext(context.WithValue(r.Context(), callKey{}, c)), body)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if change != nil {
+			change(x, c)
+		}
+		x.writeTo(w)
+	})
 }
 
 // atTheSite changes a call before it is sent, and notes the response.

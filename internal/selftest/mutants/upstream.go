@@ -130,15 +130,13 @@ func upstreamMutants() []Mutant {
 		{Name: "lists-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the cache is locked while a list is discovered",
 			Middleware: func() middleware {
 				var mu sync.Mutex
-				return func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if toToolViews(r) {
-							mu.Lock()
-							defer mu.Unlock()
-						}
-						next.ServeHTTP(w, r)
-					})
-				}
+				return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+					if toToolViews(r) {
+						mu.Lock()
+						defer mu.Unlock()
+					}
+					next.ServeHTTP(w, r)
+				})
 			}()},
 		{Name: "no-tool-while-down", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Why: "a discovery that failed is an empty list", Middleware: onInvoke(func(x *exchange) {
 			if x.Status >= http.StatusBadGateway && x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status >= http.StatusBadGateway {
