@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -297,6 +298,17 @@ func TestConsoleOpensAReport(t *testing.T) {
 	fixed.Store(true)
 	b.sent("keeps errors/envelope")
 	b.keep("report", "h1")
+
+	// A request that belonged to a session of MCP is sent in a new one.
+	for session, want := range map[bool]string{true: "as agent: <b class=\"status\">200", false: "as agent: <b class=\"status\">404"} {
+		header := "Content-Type: application/json\\nAccept: application/json, text/event-stream\\nMcp-Session-Id: of-the-report\\nMcp-Protocol-Version: 2025-06-18"
+		response := must.Get(http.Post(home+"send", "application/json", strings.NewReader(fmt.Sprintf(`{"caller": "agent", "way": "HTTP", "request":
+			{"method": "POST", "path": "/mcp", "header": "%s", "body": "{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"tools/list\"}", "session": %t}}`, header, session))))(t)
+		if text := string(must.Get(io.ReadAll(response.Body))(t)); !strings.Contains(text[strings.LastIndex(text, "<summary>"):], want) {
+			t.Errorf("in a new session %t: %s", session, text)
+		}
+		response.Body.Close()
+	}
 	for _, width := range []int64{1280, 390} {
 		b.Run(chromedp.EmulateViewport(width, 800))
 		b.Accessible()
