@@ -72,10 +72,7 @@ func TestSoak(t *testing.T) {
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 2 * chunk}))(t)
 	behind := httptest.NewServer(drupal)
 	defer behind.Close()
-	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 5 * time.Second}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 5 * time.Second}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second}}))(t)
 	defer b.Close()
 	front := httptest.NewServer(b)
 	defer front.Close()

@@ -124,10 +124,7 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 			t.Run(version+" "+what, func(t *testing.T) {
 				drupal := moduleSite(t, version)
 				seen := watch(drupal)
-				report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: agent, Invocations: allowed}, Capabilities: allCapabilities(t)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: agent, Invocations: allowed}, Capabilities: allCapabilities(t)}))(t)
 				if seen.seen < 100 || report.Summary.Pass == 0 {
 					t.Fatalf("only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
 				}
@@ -172,10 +169,7 @@ var seenInLists = []string{"list/page-size", "list/page-boundary-exact", "list/c
 
 func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
-	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}}))(t)
 	all := must.Get(contract.Load())(t)
 	passed := 0
 	for _, r := range report.Results {

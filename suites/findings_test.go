@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
@@ -56,10 +57,7 @@ func nothing(int) map[string]any { return nil }
 // runShown returns the result of one clause.
 func runShown(t *testing.T, s http.Handler, clause string) reports.Result {
 	t.Helper()
-	report, err := suites.Run(context.Background(), suites.Target{URL: serveAt(t, s)}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "secret-of-agent"}}}, Connection: suites.Connection{Timeout: 200 * time.Millisecond}, Only: []string{clause}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(context.Background(), suites.Target{URL: serveAt(t, s)}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "secret-of-agent"}}}, Connection: suites.Connection{Timeout: 200 * time.Millisecond}, Only: []string{clause}}))(t)
 	return report.Results[0]
 }
 

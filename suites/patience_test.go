@@ -33,10 +33,7 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	defer server.Close()
 	o := suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"list/*", "describe/*"}}
 	o.Bridge.DiscoveryTTL = time.Minute // else requests between the checks measure it
-	report, err := suites.Run(t.Context(), suites.Target{URL: server.URL}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: server.URL}, o))(t)
 	failed := 0
 	for _, r := range report.Results {
 		if r.Verdict == reports.Fail {

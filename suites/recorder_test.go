@@ -26,10 +26,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 	o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
 	proxy := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { proxy.Close() })
-	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}}))(t)
 	t.Cleanup(func() { b.Close() })
 	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
 		suites.Agent:  {User: "agent", Password: "agent-pass"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -23,10 +24,7 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 		}
 		drupal.ServeHTTP(w, r)
 	}))
-	report, err := engine.Run(t.Context(), engine.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, engine.Options{Only: []string{"list/cursor-malformed"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(engine.Run(t.Context(), engine.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, engine.Options{Only: []string{"list/cursor-malformed"}}))(t)
 	if line := report.Results[0].Curl; !strings.Contains(line, `-u "agent:$AGENT_PASSWORD"`) || !strings.Contains(line, "cursor=LTE%3D") {
 		t.Fatalf("the curl line is %s", line)
 	}
@@ -128,10 +126,7 @@ func TestCurlLineOfAHostileBridge(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`)
 	}))
-	report, err := engine.Run(t.Context(), engine.Target{URL: at}, engine.Options{Connection: engine.Connection{Timeout: 5 * time.Second}, Capabilities: append([]string{"mcp"}, engine.DefaultCapabilities...), Only: []string{"mcp/*"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(engine.Run(t.Context(), engine.Target{URL: at}, engine.Options{Connection: engine.Connection{Timeout: 5 * time.Second}, Capabilities: append([]string{"mcp"}, engine.DefaultCapabilities...), Only: []string{"mcp/*"}}))(t)
 	lines := 0
 	for _, r := range report.Results {
 		if !strings.Contains(r.Curl, "Mcp-Session-Id: ") {

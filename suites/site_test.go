@@ -36,10 +36,7 @@ func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *moc
 		t.Cleanup(func() { before.Close() })
 		o.Site.Recorder, address = recording, before.URL
 	}
-	b, err := bridge.New(bridge.Options{Drupal: address, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond}, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Second}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: address, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond}, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Second}}))(t)
 	t.Cleanup(func() { b.Close() })
 	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
 		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Agent2: {User: "agent2", Password: "agent2-pass"},

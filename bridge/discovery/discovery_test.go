@@ -159,10 +159,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(methods("x"))
 	f.Add(`{"data":[null,{"id":"a","attributes":[]},{"id":"b","attributes":{"params":{"p":[]}}}],"meta":{"mcp":null}}`)
 	f.Fuzz(func(t *testing.T, doc string) {
-		b, err := newBuilder(Rules{PageSize: 50, Expose: ExposePatterns, Include: []string{"*"}, Exclude: []string{}}, false, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(newBuilder(Rules{PageSize: 50, Expose: ExposePatterns, Include: []string{"*"}, Exclude: []string{}}, false, slog.New(slog.DiscardHandler)))(t)
 		a, err := response(t.Context(), doc)
 		if err != nil {
 			return

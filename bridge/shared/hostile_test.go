@@ -198,10 +198,7 @@ func TestEventsAreHeardOnce(t *testing.T) {
 func seal(t *testing.T, store *redistest.Fake, at time.Time) string {
 	t.Helper()
 	ring := must.Get(keys.New([]string{first}, "test"))(t)
-	plain, err := json.Marshal(map[string]any{"kind": shared.Changed, "subject": []byte("sealed"), "from": fmt.Sprint(at), "number": 1, "at": at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(json.Marshal(map[string]any{"kind": shared.Changed, "subject": []byte("sealed"), "from": fmt.Sprint(at), "number": 1, "at": at}))(t)
 	return string(ring.Seal(plain, []byte(store.Stream())))
 }
 

@@ -75,10 +75,7 @@ func replica(t *testing.T, address string, secrets ...string) (*shared.Store, *h
 	t.Helper()
 	ring := must.Get(keys.New(secrets, "test"))(t)
 	h := &heard{}
-	s, err := shared.New(shared.Options{Address: address, Site: "http://site", Keys: ring, Logger: slog.New(slog.NewTextHandler(h, nil)), Handler: h})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(shared.New(shared.Options{Address: address, Site: "http://site", Keys: ring, Logger: slog.New(slog.NewTextHandler(h, nil)), Handler: h}))(t)
 	s.Start()
 	t.Cleanup(s.Close)
 	return s, h

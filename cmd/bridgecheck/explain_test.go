@@ -57,10 +57,7 @@ func TestBridgeCheckSaysWhatAnAccountIsShown(t *testing.T) {
 func TestABridgeWithoutToolsSaysSo(t *testing.T) {
 	const says = " methods, 0 match include; see --include"
 	var log bytes.Buffer
-	b, err := bridge.New(bridge.Options{Drupal: unmarkedSite(t), ToolOptions: bridge.ToolOptions{Include: []string{"nothing.*"}}, CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator"}}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: unmarkedSite(t), ToolOptions: bridge.ToolOptions{Include: []string{"nothing.*"}}, CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator"}}, Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	defer b.Close()
 	get := func(path, user, token string) string {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

@@ -183,9 +183,7 @@ func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
-	if err := os.WriteFile(file, []byte("url: "+site.URL+"\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("url: "+site.URL+"\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"), 0o600))
 	stdout, stderr, code := interrupted(t, begun, "run", "--config", file, "--report-dir", dir)
 	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") {
 		t.Errorf("exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)

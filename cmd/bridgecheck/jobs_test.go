@@ -165,10 +165,7 @@ func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (add
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	behind := must.Get(drupal.Listen("127.0.0.1:0"))(t)
 	t.Cleanup(func() { behind.Close() })
-	b, err := bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 2 * time.Second}, CallerOptions: bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 2 * time.Second}, CallerOptions: bridge.CallerOptions{AddressFailures: 100000, TotalFailures: 100000}}))(t)
 	var handler http.Handler = b
 	if middleware != nil {
 		handler = middleware(handler)

@@ -48,10 +48,7 @@ func newRealSite(t *testing.T) *realSite {
 	server := httptest.NewServer(s.drupal)
 	t.Cleanup(server.Close)
 	s.site = server.URL
-	b, err := bridge.New(bridge.Options{Drupal: s.site, CallerOptions: bridge.CallerOptions{Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.site, CallerOptions: bridge.CallerOptions{Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")}}))(t)
 	t.Cleanup(func() { b.Close() })
 	s.bridge = b
 	return s

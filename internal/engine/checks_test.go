@@ -30,10 +30,7 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 
 // Of a server that speaks MCP alone, everything is tested that does not need the three endpoints.
 func TestMostOfASiteIsTestedByMCPAlone(t *testing.T) {
-	all, err := engine.Checks(engine.Options{Contract: "draft", Capabilities: append(slices.Clone(engine.DefaultCapabilities[1:]), "mcp", "mcp-2026")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(engine.Checks(engine.Options{Contract: "draft", Capabilities: append(slices.Clone(engine.DefaultCapabilities[1:]), "mcp", "mcp-2026")}))(t)
 	if engine.DefaultCapabilities[0] != "tools" || len(all) < 60 {
 		t.Errorf("%d clauses apply, want 60 at least", len(all))
 	}

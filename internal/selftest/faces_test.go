@@ -114,10 +114,7 @@ func TestFacesAgree(t *testing.T) {
 	for round := range rounds {
 		var names []string
 		for _, m := range left {
-			report, err := Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{}))(t)
 			byEngine[m.Name] = append(byEngine[m.Name], ofReport(report))
 			names = append(names, m.Name)
 		}

@@ -138,10 +138,7 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "token"), []byte("\ufeffk-1 2\r\n\n"), 0o600))
 	t.Setenv("API_KEY", "k-1 2\n")
-	f, err := settings.Parse(filepath.Join(dir, "f.yaml"), []byte("identities: {agent: {bearer: {file: token}}, agent2: {bearer: {env: API_KEY}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(settings.Parse(filepath.Join(dir, "f.yaml"), []byte("identities: {agent: {bearer: {file: token}}, agent2: {bearer: {env: API_KEY}}}")))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	for who, c := range o.Callers.Credentials {
 		if c.Token != "k-1 2" {

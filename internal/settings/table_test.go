@@ -113,9 +113,7 @@ func TestFlagsOfAGoSuite(t *testing.T) {
 	t.Setenv("BRIDGE_ONLY", "describe,mapping/*")
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	given := settings.Flags(fs)
-	if err := fs.Parse([]string{"-page-size", "8", "-strict", "-config", file, "-mock-listen", "127.0.0.1:0", "-capabilities", "-naming-id,mcp"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fs.Parse([]string{"-page-size", "8", "-strict", "-config", file, "-mock-listen", "127.0.0.1:0", "-capabilities", "-naming-id,mcp"}))
 	g := must.Get(given(t.Context()))(t)
 	o := g.Options
 	if g.Target.URL != "http://127.0.0.1:8081" || g.MockListen != "127.0.0.1:0" || o.Bridge.PageSize != 8 || o.Bridge.DiscoveryTTL != 3*time.Second ||

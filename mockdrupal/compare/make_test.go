@@ -39,14 +39,8 @@ const someCases = `
 func TestRecordingsAgreeWithTheSiteTheyWereMadeOf(t *testing.T) {
 	address, data := site(t)
 	out := t.TempDir()
-	err := compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: compare.SiteCredentials(data)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: compare.SiteCredentials(data)}))
+	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)}))(t)
 	if !report.Agrees() {
 		t.Errorf("%v", report.Differences)
 	}
@@ -69,10 +63,7 @@ func TestADifferenceIsNamed(t *testing.T) {
 	recording := `{"id":"x/one","as":"agent","auth":"basic","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no.such\"}"},` +
 		`"response":{"status":400,"headers":{"Content-Type":"application/json","X-Generator":"Drupal 10 (https://www.drupal.org)"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"error\":{\"code\":-32601,\"message\":\"Method Not Found\",\"data\":\"?\"}}"}}`
 	must.Do(t, os.WriteFile(filepath.Join(out, "x.jsonl"), []byte(recording), 0o600))
-	report, err := compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)}))(t)
 	var where []string
 	for _, d := range report.Differences {
 		where = append(where, d.Where)

@@ -18,20 +18,14 @@ import (
 // serveOAuth puts a bridge that takes access tokens alone before the default site.
 func serveOAuth(t *testing.T) (as *authserver.Server, bridgeURL string) {
 	t.Helper()
-	as, err := authserver.Listen("127.0.0.1:0", authserver.Options{Login: func(account, secret string) bool { return account == "agent" && secret == "agent-pass" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	as = must.Get(authserver.Listen("127.0.0.1:0", authserver.Options{Login: func(account, secret string) bool { return account == "agent" && secret == "agent-pass" }}))(t)
 	t.Cleanup(as.Close)
 	drupal := must.Get(mockdrupal.New(builtin(t, "default"), mockdrupal.Options{Trusted: as.Account}))(t)
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
 	front := httptest.NewUnstartedServer(nil)
 	bridgeURL = "http://" + front.Listener.Addr().String()
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"}}))(t)
 	t.Cleanup(b.Close)
 	front.Config.Handler = b
 	front.Start()

@@ -51,10 +51,7 @@ func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridge
 	drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	upstream := httptest.NewServer(drupal)
 	t.Cleanup(upstream.Close)
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)
 	t.Cleanup(front.CloseClientConnections)
@@ -192,10 +189,7 @@ func TestLibrariesListAndCall(t *testing.T) {
 		t.Run("the Go SDK with "+name, func(t *testing.T) {
 			ctx := within(t, time.Minute)
 			client := mcp.NewClient(&mcp.Implementation{Name: "bridgecheck-clients", Version: "1"}, nil)
-			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: at + "/mcp", HTTPClient: &http.Client{Transport: asAgent{}}}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: at + "/mcp", HTTPClient: &http.Client{Transport: asAgent{}}}, nil))(t)
 			defer s.Close()
 			tools := 0
 			for _, err := range s.Tools(ctx, nil) {

@@ -111,10 +111,7 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 		io.WriteString(w, strings.Replace(string(list), `"tools":[`, `"tools":[`+richTool+`,`, 1)) //nolint:errcheck // the bridge complains
 	}))
 	t.Cleanup(upstream.Close)
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)
 	t.Cleanup(front.CloseClientConnections)
