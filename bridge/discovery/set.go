@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
@@ -293,13 +294,7 @@ func (s *set) note(notes ...translate.Diagnostic) {
 }
 
 // clipped bounds a name that goes into a diagnostic.
-func clipped(id string) string {
-	const longest = 256
-	if len(id) > longest {
-		return strings.ToValidUTF8(id[:longest], "") + "…"
-	}
-	return id
-}
+func clipped(id string) string { return fault.Clip(id, 256) }
 
 // translate makes a tool of a method, once for all sets that hold it.
 func (b *builder) translate(tr translate.Translator, m Described, name string) *translated {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -108,4 +109,12 @@ func Is(err error, codes ...Code) bool {
 		}
 	}
 	return false
+}
+
+// Clip bounds a text of others that goes into a message or a log, in bytes, at the end of a character.
+func Clip(text string, longest int) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }

@@ -115,23 +115,15 @@ func violated(rpc *upstream.RPCError) string {
 	if json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(list), ".")), &reasons) != nil || len(reasons) == 0 {
 		return parameter
 	}
+	short := func(text string) string { return fault.Clip(strings.Join(strings.Fields(text), " "), longest) }
 	var says []string
 	for _, r := range reasons[:min(len(reasons), most)] {
-		says = append(says, parameter+clipped(r.Pointer, longest)+": "+clipped(r.Message, longest))
+		says = append(says, parameter+short(r.Pointer)+": "+short(r.Message))
 	}
 	if len(reasons) > most {
 		says = append(says, "and more")
 	}
 	return strings.Join(says, ", ")
-}
-
-// clipped is a text in one line and of bounded length.
-func clipped(text string, longest int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longest {
-		return strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return text
 }
 
 // phpText reports whether an error's data is PHP's own text, which shows class names, paths and worse.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // ErrTooMuch says that checking a value would take more steps than any check may.
@@ -86,7 +87,7 @@ func (e *evaluation) fail(at uint32, keyword, expected string, below ...string) 
 	path := make([]string, 0, len(e.path)+len(below))
 	for _, step := range e.path {
 		if step.name > 0 {
-			path = append(path, clipped(e.ix.text(step.name)))
+			path = append(path, fault.Clip(string(e.ix.text(step.name)), 256))
 		} else {
 			path = append(path, strconv.Itoa(step.item))
 		}
@@ -97,15 +98,6 @@ func (e *evaluation) fail(at uint32, keyword, expected string, below ...string) 
 	}
 	e.found = append(e.found, e.schema.violation(append(path, below...), keyword, expected, got))
 	e.stop = len(e.found) == maxViolations
-}
-
-// clipped bounds a name that goes into a message.
-func clipped(name []byte) string {
-	const longest = 256
-	if len(name) > longest {
-		return strings.ToValidUTF8(string(name[:longest]), "") + "…"
-	}
-	return string(name)
 }
 
 // received says what a value is: its type, and the value itself where that is short.

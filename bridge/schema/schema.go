@@ -18,6 +18,7 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
@@ -149,11 +150,4 @@ func emptyObjects(v jsondoc.Value, at string, wanted map[string]bool) jsondoc.Va
 	return v
 }
 
-func oneLine(s string) string {
-	const longest = 300
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	return s
-}
+func oneLine(s string) string { return fault.Clip(strings.Join(strings.Fields(s), " "), 300) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
@@ -110,13 +111,13 @@ func decodeError(raw []byte, gotID, id string) error {
 	}
 	message, _ := v.Get("message")
 	text, _ := message.Text()
-	e := &RPCError{Code: n, Message: cut(text, longestMessage)}
+	e := &RPCError{Code: n, Message: fault.Clip(text, longestMessage)}
 	if data, ok := v.Get("data"); ok && data.Kind != jsondoc.Null {
 		switch words, isText := data.Text(); {
 		case len(data.Raw) <= longestData:
 			e.Data = append(json.RawMessage(nil), data.Raw...)
 		case isText:
-			e.Data = jsondoc.AppendString(nil, cut(words, longestMessage))
+			e.Data = jsondoc.AppendString(nil, fault.Clip(words, longestMessage))
 		default:
 			e.Data = fmt.Appendf(nil, `"%d bytes, which are too many for an error"`, len(data.Raw))
 		}
@@ -126,11 +127,3 @@ func decodeError(raw []byte, gotID, id string) error {
 
 // An error's text is for people: neither callers nor logs get more of the site's words. In bytes.
 const longestMessage, longestData = 4 << 10, 64 << 10
-
-// cut shortens a text to so many bytes, at the end of a character.
-func cut(text string, longest int) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
