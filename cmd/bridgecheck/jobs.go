@@ -31,6 +31,7 @@ const (
 	mostJobs    = 12   // without --jobs
 	mostAtSite  = 8    // the same, where they share a real site
 	perCore     = 4    // the reference bridge waits more than it computes
+	perExec     = 2    // with --exec: more of a bridge that computes would respond late
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle    = 1300 // milliseconds of checks that one bridge is started for
@@ -283,8 +284,12 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 	case p.exec == "":
 		return fixed(min(most, perCore*runtime.GOMAXPROCS(0)))
 	}
-	// Beyond a bridge for each processor, which computes, those pay for themselves that find one free.
-	return workers.Staff{First: min(most, runtime.GOMAXPROCS(0)), Most: most, Spare: func() bool { return processor.Share(spareRounds) > spareShare }}
+	spare := func() bool { return processor.Share(spareRounds) > spareShare }
+	first := runtime.GOMAXPROCS(0)
+	if spare() { // where others compute, more bridges take more of the processor and end no sooner
+		first *= perExec
+	}
+	return workers.Staff{First: min(most, first), Most: most, Spare: spare}
 }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they
