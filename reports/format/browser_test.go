@@ -321,6 +321,7 @@ func TestTextStandsOutInLightAndDark(t *testing.T) {
 					t.Errorf("too little contrast: %s", weak)
 				}
 				b.Picture(name + "-" + scheme)
+				b.Accessible()
 			})
 		}
 	}
