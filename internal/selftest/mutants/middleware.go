@@ -95,21 +95,26 @@ type tool = map[string]any
 // onTool changes every tool in the responses of list and describe.
 func onTool(change func(t tool)) middleware {
 	return onResponse(toToolViews, func(x *exchange) {
-		object := x.Object()
-		if x.Status != http.StatusOK || object == nil {
-			return
-		}
-		tools, _ := object["tools"].([]any)
-		if one, ok := object["tool"]; ok {
-			tools = []any{one}
-		}
-		for _, t := range tools {
-			if t, ok := t.(tool); ok {
-				change(t)
-			}
-		}
-		x.Body = encode(object)
+		x.eachTool(change)
 	})
+}
+
+// eachTool changes every tool in a response of list or describe.
+func (x *exchange) eachTool(change func(t tool)) {
+	object := x.Object()
+	if x.Status != http.StatusOK || object == nil {
+		return
+	}
+	tools, _ := object["tools"].([]any)
+	if one, ok := object["tool"]; ok {
+		tools = []any{one}
+	}
+	for _, t := range tools {
+		if t, ok := t.(tool); ok {
+			change(t)
+		}
+	}
+	x.Body = encode(object)
 }
 
 // onInvoke changes the responses of invoke.

@@ -172,23 +172,9 @@ func toolRemedies() []Remedy {
 func fromSite(change func(t tool, attributes map[string]any, ids []string)) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onResponse(toToolViews, func(x *exchange) {
-			object := x.Object()
-			if x.Status != http.StatusOK || object == nil {
-				return
-			}
-			tools, _ := object["tools"].([]any)
-			if one, ok := object["tool"]; ok {
-				tools = []any{one}
-			}
 			methods, _ := site.methods(x.Request)
-			ids := make([]string, 0, len(methods))
-			for id := range methods {
-				ids = append(ids, id)
-			}
-			for _, t := range tools {
-				change(t.(tool), methods[fmt.Sprint(t.(tool)["name"])], ids)
-			}
-			x.Body = encode(object)
+			ids := slices.Collect(maps.Keys(methods))
+			x.eachTool(func(t tool) { change(t, methods[fmt.Sprint(t["name"])], ids) })
 		})
 	}
 }
