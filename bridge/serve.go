@@ -71,14 +71,15 @@ func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 	if b != nil && s.TLSConfig == nil {
 		b.warnPlain(l.Addr())
 	}
-	patient := &patientListener{}
+	patient, handler := &patientListener{}, s.Handler
 	if tcp, ok := l.(*net.TCPListener); ok && b != nil {
 		defer tcp.Close() // where nothing has accepted
 		patient.TCPListener, l = tcp, patient
 		patient.next, s.ConnState = s.ConnState, patient.note
+		patient.serves(s)
 	}
 	l = keepSpares(l)
-	if h, ok := s.Handler.(*connections.Handler); ok {
+	if h, ok := handler.(*connections.Handler); ok {
 		l = h.Listener(l)
 	}
 	ended := make(chan error, 1)
@@ -128,9 +129,10 @@ type patientListener struct {
 
 // note is the server's ConnState.
 func (l *patientListener) note(c net.Conn, state http.ConnState) {
-	if state == http.StateNew {
+	switch state {
+	case http.StateNew:
 		l.unread.Store(c, true)
-	} else {
+	case http.StateIdle, http.StateClosed, http.StateHijacked:
 		l.unread.Delete(c)
 	}
 	if l.next != nil {
@@ -138,10 +140,28 @@ func (l *patientListener) note(c net.Conn, state http.ConnState) {
 	}
 }
 
+type connectionKey struct{}
+
+// serves notes that the first request of a connection is being served when its handler begins: on a busy machine that is long after
+// the server has read it, and it drops a request between the two when it shuts down.
+func (l *patientListener) serves(s *http.Server) {
+	mark, handler := s.ConnContext, s.Handler
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if mark != nil {
+			ctx = mark(ctx, c)
+		}
+		return context.WithValue(ctx, connectionKey{}, c)
+	}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.unread.Delete(r.Context().Value(connectionKey{}))
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // awaitRead waits until the first request of each connection is being served, for a second at most.
 func (l *patientListener) awaitRead() {
 	for range 20 {
-		time.Sleep(50 * time.Millisecond) // also what it takes from the reading of a request to its handler
+		time.Sleep(50 * time.Millisecond)
 		unread := false
 		l.unread.Range(func(any, any) bool { unread = true; return false })
 		if !unread {
