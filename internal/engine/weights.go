@@ -51,5 +51,16 @@ func (w Weight) Of(inProcess bool) int {
 	return cmp.Or(w.RealTime, unmeasured)
 }
 
+// Leads gives the clause in whose bundle a clause is tested: that whose requests its check looks at, too, or itself.
+func Leads(clause string) string { return cmp.Or(beside()[clause], clause) }
+
+var beside = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, c := range areas.Checks() {
+		all[c.ID] = c.Beside
+	}
+	return all
+})
+
 // IsLast reports whether a clause is of the area that is tested last.
 func IsLast(clause string) bool { return strings.HasPrefix(clause, areas.Last+"/") }

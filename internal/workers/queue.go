@@ -17,11 +17,14 @@ type Bundle struct {
 }
 
 // Bundles are those of a pass, each of about so many milliseconds. A site that fails is tested in others than the rest, where
-// that takes long: a tree has its area last, and what waits longest should begin first.
+// that takes long: a tree has its area last, and what waits longest should begin first. Checks that share requests are in one.
 func Bundles(pass int, checks map[string]int, each int) []Bundle {
-	last := maps.Clone(checks)
+	rest := map[string]int{}
+	for clause, ms := range checks {
+		rest[leader(checks, clause)] += ms
+	}
+	last := maps.Clone(rest)
 	maps.DeleteFunc(last, func(clause string, _ int) bool { return !engine.IsLast(clause) })
-	rest := maps.Clone(checks)
 	if total(last) >= each/2 {
 		maps.DeleteFunc(rest, func(clause string, _ int) bool { return engine.IsLast(clause) })
 	} else {
@@ -35,12 +38,20 @@ func Bundles(pass int, checks map[string]int, each int) []Bundle {
 		n := max(1, (total(group)+each/2)/each)
 		for i := range n {
 			share := engine.Share(group, i+1, n)
-			b := Bundle{Pass: pass, Checks: maps.Clone(group)}
-			maps.DeleteFunc(b.Checks, func(clause string, _ int) bool { return !share[clause] })
+			b := Bundle{Pass: pass, Checks: maps.Clone(checks)}
+			maps.DeleteFunc(b.Checks, func(clause string, _ int) bool { return !share[leader(checks, clause)] })
 			all = append(all, b)
 		}
 	}
 	return all
+}
+
+// leader is the clause with which a clause shares requests, where it is among the checks.
+func leader(checks map[string]int, clause string) string {
+	if _, there := checks[engine.Leads(clause)]; there {
+		return engine.Leads(clause)
+	}
+	return clause
 }
 
 // Weight is that of its checks, in milliseconds.

@@ -285,6 +285,12 @@ func TestBundles(t *testing.T) {
 	if len(mixed) != 4 {
 		t.Errorf("3 s and 0.95 s of the last area are %d bundles, want 3 and 1: %v", len(mixed), mixed)
 	}
+	for _, b := range Bundles(0, map[string]int{"describe/answers-tool": 900, "describe/equals-list": 900, "list/a": 900, "list/b": 900}, 900) {
+		_, one := b.Checks["describe/answers-tool"]
+		if _, other := b.Checks["describe/equals-list"]; one != other {
+			t.Errorf("two checks that share requests are not in one bundle: %v", b.Checks)
+		}
+	}
 	if few := Bundles(0, map[string]int{"list/a": 300, "upstream/b": 400}, 1000); len(few) != 1 {
 		t.Errorf("0.7 s are %d bundles, want 1: %v", len(few), few)
 	}

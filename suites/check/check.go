@@ -49,6 +49,7 @@ type Check struct {
 	Guesses     bool                            // it sends wrong credentials of an account, which a bridge may answer by refusing all callers it does not know: it comes last
 	TellsApart  bool                            // it tells callers apart, and does not apply where one account acts for all of them
 	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
+	Beside      string                          // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own
 	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 

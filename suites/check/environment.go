@@ -81,6 +81,7 @@ type Learned struct {
 	endless                                       Finding  // a list that has no end; zero: none was met
 	unshown                                       []string // changes of the site that the bridge did not show in time
 	refusals                                      refusals
+	asked                                         map[string]*exchange // of Tables that share their rows
 	sessions                                      sessions             // of a foreign server
 	several                                       bool                 // processes are behind the URL: they notice a change at different times
 	looked                                        bool                 // for several processes

@@ -300,9 +300,7 @@ func (t *T) noteSite(e *reports.Exchange, who Identity, then *fixtures.Site) {
 		e.Account = &reports.Account{Permissions: sortedPermissions(then, user)}
 		return
 	}
-	earlier, ok := t.before.User(string(who))
-	e.SiteChanged = e.SiteChanged || !ok || !reflect.DeepEqual(*user, *earlier) ||
-		!slices.Equal(sortedPermissions(then, user), sortedPermissions(t.before, earlier))
+	e.SiteChanged = !sameFor(who, then, t.before)
 }
 
 // sameSite reports whether two sites are the same apart from roles and users. Sites that share their lists compare fast.
@@ -310,6 +308,18 @@ func sameSite(one, other *fixtures.Site) bool {
 	a, b := *one, *other
 	a.Roles, a.Users, b.Roles, b.Users = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
+}
+
+// sameFor reports whether two sites are the same for an account of theirs.
+func sameFor(who Identity, one, other *fixtures.Site) bool {
+	if one == other {
+		return true
+	}
+	if one == nil || other == nil || !sameSite(one, other) {
+		return false
+	}
+	a, b := UserOf(one, who), UserOf(other, who)
+	return a != nil && reflect.DeepEqual(a, b) && slices.Equal(sortedPermissions(one, a), sortedPermissions(other, b))
 }
 
 // sortedPermissions are those that a user holds.

@@ -30,11 +30,19 @@ type Table struct {
 	alone       time.Duration // the longest of them
 	concurrency int           // rows that go side by side; 0: one after the other
 	ahead       map[int]*exchange
+	key         func(row int) string // of a row that other checks look at, too; nil: there are none
 }
 
 // Table makes the table of so many rows; send sends one.
 func (t *T) Table(rows int, send func(row int) *Response) *Table {
 	return &Table{t: t, rows: rows, send: send, ahead: map[int]*exchange{}}
+}
+
+// Shared lets checks that look at the same rows share their responses: the key of a row says who asks what. What the run has asked
+// before of the site as it is counts as it came, but for a call that gave a result.
+func (b *Table) Shared(key func(row int) string) *Table {
+	b.key = key
+	return b
 }
 
 // Response is the response to a row. Rows are asked for in order; some may be left out. Until the next Mark, what the site
@@ -45,7 +53,7 @@ func (b *Table) Response(row int) *Response {
 	}
 	e := b.ahead[row]
 	if e == nil {
-		return b.sendAlone(row)
+		return b.recall(row)
 	}
 	if !e.shown {
 		e.shown = true
@@ -53,6 +61,40 @@ func (b *Table) Response(row int) *Response {
 		b.t.besides[e.Response] = func() { b.replace(e.Response, row) }
 	}
 	return e.Response
+}
+
+// recall is the response that the run has, or sends the row by itself.
+func (b *Table) recall(row int) *Response {
+	if b.key == nil {
+		return b.sendAlone(row)
+	}
+	t, key := b.t, b.t.URL+" "+b.key(row)
+	if e := t.asked[key]; e != nil && !t.Upstream.Faulty() && sameFor(e.Response.Who, e.site, t.Drupal.Snapshot()) {
+		e.site = t.Drupal.Snapshot() // the next one compares fast
+		again := *e.Response
+		t.show(&exchange{Response: &again, since: e.since, until: e.until, site: e.site, caused: e.caused})
+		return &again
+	}
+	since := t.Upstream.Last()
+	r := b.sendAlone(row)
+	if e := (&exchange{Response: r, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot(), caused: t.calls(since)}); !e.unserved() && (r.Method != http.MethodPost || r.IsError()) {
+		if t.asked == nil {
+			t.asked = map[string]*exchange{}
+		}
+		t.asked[key] = e
+	}
+	return r
+}
+
+// calls are the requests to the site that called a method, since a position of its journal.
+func (t *T) calls(since int64) []mockdrupal.Entry {
+	all := []mockdrupal.Entry{}
+	for _, entry := range t.Upstream.Entries(since) {
+		if len(entry.Calls) > 0 {
+			all = append(all, entry)
+		}
+	}
+	return all
 }
 
 // sendAlone sends a row by itself.

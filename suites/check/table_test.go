@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
@@ -160,5 +161,57 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 	}
 	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.exchanges) != 12 {
 		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.exchanges))
+	}
+}
+
+// A call that gave a result and what the bridge did not serve are asked by each check for itself.
+func TestSharedRowsAreSentOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		status int
+		want   int
+	}{"described": {"GET", 200, 1}, "refused": {"POST", 400, 1}, "ran": {"POST", 200, 2}, "busy": {"GET", 429, 2}, "failed": {"GET", 500, 2}} {
+		t.Run(name, func(t *testing.T) {
+			sent, env := 0, newT().Environment
+			env.Target = &client.Target{}
+			for range 2 {
+				own := &T{Environment: env, recording: true}
+				got := own.Table(1, func(int) *Response {
+					sent++
+					r := &Response{Method: c.method, Status: c.status}
+					own.record(r, 0)
+					return r
+				}).Shared(func(int) string { return "a row" }).Response(0)
+				if got.Status != c.status || !slices.Equal(own.Responses(), []*Response{got}) {
+					t.Errorf("the response is %v, and the evidence %v", got.Status, own.Responses())
+				}
+			}
+			if sent != c.want {
+				t.Errorf("it was sent %d times, want %d", sent, c.want)
+			}
+		})
+	}
+}
+
+func TestSameFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fixtures.Site)
+		want   bool
+	}{
+		"as it was":          {func(*fixtures.Site) {}, true},
+		"another account":    {func(s *fixtures.Site) { s.Users = append(slices.Clone(s.Users), fixtures.User{Name: "new"}) }, true},
+		"a method gone":      {func(s *fixtures.Site) { s.Methods = s.Methods[1:] }, false},
+		"the account gone":   {func(s *fixtures.Site) { s.Users = nil }, false},
+		"its permissions":    {func(s *fixtures.Site) { s.Roles = nil }, false},
+		"another capability": {func(s *fixtures.Site) { s.Extensions = !s.Extensions }, false},
+	} {
+		one, err := fixtures.Builtin("default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := one.Clone()
+		if c.change(other); sameFor(Agent, one, other) != c.want {
+			t.Errorf("%s: the site is the same: %t, want %t", name, !c.want, c.want)
+		}
 	}
 }

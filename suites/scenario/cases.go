@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -95,7 +97,8 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 
 // InvokeCases is the table of the agent's invokes with generated arguments.
 func InvokeCases(ctx context.Context, t *check.T, cases []ToolCase) *check.Table {
-	return t.Table(len(cases), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) })
+	return t.Table(len(cases), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) }).
+		Shared(func(i int) string { return fmt.Sprintf("%s %s", cases[i].Name, client.Encode(cases[i].Value)) })
 }
 
 // BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.

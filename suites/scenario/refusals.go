@@ -133,7 +133,7 @@ func SendRefusals(ctx context.Context, t *check.T) []SentRefusal {
 	})
 	possible = Sampled(t, possible)
 	quiet := slices.DeleteFunc(slices.Clone(possible), refusal.duringFault)
-	responses := t.Table(len(quiet), func(i int) *check.Response { return quiet[i].send(ctx, t, tools) })
+	responses := t.Table(len(quiet), func(i int) *check.Response { return quiet[i].send(ctx, t, tools) }).Shared(func(i int) string { return quiet[i].What })
 	all := make([]SentRefusal, len(possible))
 	for i, r := range possible {
 		all[i].refusal = r

@@ -41,7 +41,7 @@ var Checks = []check.Check{
 	{ID: "access/bad-credentials", TellsApart: true, ByMock: true, Sees: check.Front, Guesses: true, Run: badCredentials},
 	{ID: "access/no-cross-talk", TellsApart: true, Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
 	{ID: "access/credentials-forwarded", TellsApart: true, Sees: check.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
-	{ID: "access/credentials-kept-secret", Sees: check.Site, Guesses: true, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
+	{ID: "access/credentials-kept-secret", Beside: "errors/envelope", Sees: check.Site, Guesses: true, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
 	{ID: "access/per-credential", TellsApart: true, Sees: check.Site, ByMCP: true, Run: perCredential},
 }
 

@@ -27,7 +27,7 @@ var Checks = []check.Check{
 		}
 		return And(match.BeTool(query.Get("name")), match.BeJSON())
 	}},
-	{ID: "describe/equals-list", ByMock: true, Sees: check.Front, Generated: true, Run: equalsList},
+	{ID: "describe/equals-list", Beside: "describe/answers-tool", ByMock: true, Sees: check.Front, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: check.Discovery, Run: hidden404},
@@ -235,7 +235,8 @@ func eachListed(ctx context.Context, t *check.T, test func(described *check.Resp
 	own := t.As(check.Agent).MustListAll(ctx)
 	visitSome := func(who check.Identity, tools []check.Tool) {
 		tools = scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases)
-		responses := t.Table(len(tools), func(i int) *check.Response { return t.As(who).Describe(ctx, tools[i].Name()) })
+		responses := t.Table(len(tools), func(i int) *check.Response { return t.As(who).Describe(ctx, tools[i].Name()) }).
+			Shared(func(i int) string { return fmt.Sprintf("%s describes %s", who, tools[i].Name()) })
 		for i, tool := range tools {
 			t.For(who, tool.Name(), func() { test(responses.Response(i), tool) })
 		}

@@ -28,16 +28,16 @@ var Checks = []check.Check{
 		}
 		return match.KeepEnvelope()
 	}},
-	{ID: "errors/code-stable", ByMock: true, Sees: check.Front, Run: codeStable, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+	{ID: "errors/code-stable", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Run: codeStable, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.ErrorObject()["code"] == nil {
 			return nil
 		}
 		return haveWordAsCode()
 	}},
-	{ID: "errors/status-agrees", ByMock: true, Sees: check.Front, Run: statusAgrees, OfOne: func(t *check.T, _ *check.Response) types.GomegaMatcher {
+	{ID: "errors/status-agrees", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Run: statusAgrees, OfOne: func(t *check.T, _ *check.Response) types.GomegaMatcher {
 		return agreeWithStatus(t.Contract)
 	}},
-	{ID: "errors/message-helps", Sees: check.Front, Run: messageHelps},
+	{ID: "errors/message-helps", Beside: "invoke/invalid-arguments-400", Sees: check.Front, Run: messageHelps},
 	{ID: "errors/precedence", Sees: check.Site, Run: precedence},
 }
 

@@ -34,7 +34,7 @@ var Checks = []check.Check{
 		}
 		return excludeSharedCaches()
 	}},
-	{ID: "http/nosniff", ByMock: true, Sees: check.Front, Run: nosniff, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+	{ID: "http/nosniff", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Run: nosniff, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.Status >= http.StatusBadRequest && a.Code() == "" {
 			return nil // a server in front of the bridge may have refused it
 		}

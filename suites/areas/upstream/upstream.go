@@ -25,7 +25,7 @@ import (
 // Checks of the area upstream.
 var Checks = []check.Check{
 	{ID: "upstream/valid-jsonrpc", Sees: check.Site, ByMCP: true, Run: validJSONRPC, WithoutSite: allowedCallsAreValid},
-	{ID: "upstream/eager-validation", Sees: check.Site, ByMCP: true, Generated: true, Run: eagerValidation},
+	{ID: "upstream/eager-validation", Beside: "invoke/invalid-arguments-400", Sees: check.Site, ByMCP: true, Generated: true, Run: eagerValidation},
 	{ID: "upstream/pooled", Sees: check.Journal, ByMCP: true, Costly: true, Run: pooled},
 	{ID: "upstream/id-mismatch", Sees: check.Site, Run: idMismatch, WithoutSite: allowedIDMismatch},
 	{ID: "upstream/http-error", Sees: check.Journal, Run: httpError},
@@ -120,11 +120,10 @@ func eagerValidation(ctx context.Context, t *check.T) {
 			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing(t.Upstream))
 		})
 	}
-	for _, c := range scenario.BrokenArguments(ctx, t) {
-		t.For(check.Agent, c.Name, func() {
-			t.Drupal.Mark()
-			t.Expect(t.As(check.Agent).Invoke(ctx, c.Name, c.Value)).To(haveCalledNothing(t.Upstream, c.ID), c.What)
-		})
+	cases := scenario.BrokenArguments(ctx, t)
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
+		t.For(check.Agent, c.Name, func() { t.Expect(responses.Response(i)).To(haveCalledNothing(t.Upstream, c.ID), c.What) })
 	}
 }
 
