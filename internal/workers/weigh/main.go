@@ -1,4 +1,4 @@
-// Command weights writes suites/weights.json: how long the check of each clause takes. Its arguments are the reports of three
+// Command weights writes internal/engine/weights.json: how long the check of each clause takes. Its arguments are the reports of three
 // runs: of the reference bridge in process, of a bridge of --exec, and of one before a slow site; make weights makes them.
 // Clauses that they do not have keep their weights, those of no check are taken out, and new ones get a default.
 package main
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	file       = "suites/weights.json"
+	file       = "internal/engine/weights.json"
 	unmeasured = 100 // milliseconds
 	least      = 10
 )
