@@ -385,7 +385,12 @@ func isFactorySchema(schema map[string]any) bool {
 // onPositional changes the schemas of methods with parameters by position, which the reference names "0", "1", ….
 func onPositional(change func(schema, properties map[string]any)) middleware {
 	return onProperties(func(schema, properties map[string]any) {
-		if _, ok := properties["0"]; ok {
+		for i := range len(properties) { // a name that looks like a position is none beside others
+			if properties[strconv.Itoa(i)] == nil {
+				return
+			}
+		}
+		if len(properties) > 0 {
 			change(schema, properties)
 		}
 	})

@@ -3,7 +3,6 @@ package mutants
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -121,10 +120,6 @@ func mapErrors(x *exchange, c *call) {
 		return
 	}
 	message := e.Message
-	var said string
-	if json.Unmarshal(e.Data, &said) == nil && e.Code == -32602 {
-		message = said
-	}
 	if status == http.StatusNotFound {
 		message = fmt.Sprintf("There is no tool named %q.", x.invoked())
 	}

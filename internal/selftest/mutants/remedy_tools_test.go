@@ -101,7 +101,7 @@ func toolRemedies() []Remedy {
 			})
 		}))},
 		{Clause: "schema/no-remote-ref", Mutant: "schema-remote-ref", Front: front(onInput(func(s map[string]any) {
-			walkObjects(s, func(inner map[string]any) {
+			walkObjects(s["definitions"], func(inner map[string]any) {
 				if ref, ok := inner["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
 					clear(inner)
 				}
@@ -239,6 +239,7 @@ func copyParameters(t tool, site map[string]any, _ []string) {
 		if !ok || !repaired(published) {
 			return
 		}
+		published, _ = jsonschema.Inlined(published).(map[string]any) // a reference would lead out of the parameter
 		walkObjects(published, withItems)
 		clear(property)
 		for keyword, value := range published {
