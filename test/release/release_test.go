@@ -42,12 +42,7 @@ type action struct {
 		Default     string
 	}
 	Outputs map[string]struct{ Value string }
-	Runs    struct {
-		Steps []struct {
-			ID, Name, Uses, Run, Shell string
-			Env                        map[string]string
-		}
-	}
+	Runs    struct{ Steps []step }
 }
 
 func actionFile(t *testing.T) action {
@@ -100,7 +95,7 @@ func TestActionScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := actionFile(t)
-	last := a.Runs.Steps[len(a.Runs.Steps)-1]
+	run := a.Runs.Steps[slices.IndexFunc(a.Runs.Steps, func(s step) bool { return s.ID == "run" })]
 	const hostile = `x"; touch pwned; $(touch pwned) '` + "`touch pwned`" + ` --list`
 	for _, c := range []struct {
 		name   string
@@ -124,7 +119,7 @@ func TestActionScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			env := []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output")}
-			for variable, value := range last.Env {
+			for variable, value := range run.Env {
 				name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
 				given, ok := c.inputs[name]
 				if !ok {
@@ -132,7 +127,7 @@ func TestActionScript(t *testing.T) {
 				}
 				env = append(env, variable+"="+given)
 			}
-			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", last.Run) // as GitHub starts `shell: bash`
+			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", run.Run) // as GitHub starts `shell: bash`
 			cmd.Dir, cmd.Env = dir, env
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState.ExitCode() != 1 {
@@ -208,33 +203,6 @@ func TestActionTakesAReleaseByItsChecksum(t *testing.T) {
 				t.Errorf("output %q and program %q, expected it to be found: %t\n%s", output, program, c.found, out)
 			}
 		})
-	}
-}
-
-// The shards of GitLab's example are those that its last job joins.
-func TestExampleForGitLab(t *testing.T) {
-	var jobs struct {
-		Stages []string
-		Shard  struct {
-			Stage     string
-			Parallel  int
-			Script    []string
-			Artifacts struct{ Paths []string }
-		}
-		Verdict struct {
-			Stage  string
-			Script []string
-		}
-	}
-	if err := yaml.Unmarshal(read(t, "examples/ci/.gitlab-ci.yml"), &jobs); err != nil {
-		t.Fatal(err)
-	}
-	want := "bridgecheck report merge"
-	for i := range jobs.Shard.Parallel {
-		want += fmt.Sprintf(" shard-%d", i+1)
-	}
-	if !slices.Equal(jobs.Stages, []string{jobs.Shard.Stage, jobs.Verdict.Stage}) || jobs.Shard.Parallel < 2 || len(jobs.Verdict.Script) != 1 || !strings.HasPrefix(jobs.Verdict.Script[0], want+" ") {
-		t.Errorf("%d shards are joined by %q, expected %q", jobs.Shard.Parallel, jobs.Verdict.Script, want)
 	}
 }
 
