@@ -105,6 +105,7 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 // requests. With -full the run is the one that users have: it takes at most a minute longer than against a bridge that
 // responds.
 func TestABridgeThatHangsOnOneRoute(t *testing.T) {
+	t.Parallel()
 	options := func(only []string) (suites.Options, time.Duration) {
 		if *full {
 			return suites.Options{}, time.Minute
@@ -122,6 +123,7 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 	}
 	for _, route := range routes {
 		t.Run(route.name, func(t *testing.T) {
+			t.Parallel() // they wait most of the time
 			o, _ := options(route.only)
 			report, hung := hanging(t, route.is, o)
 			var failed []string

@@ -39,6 +39,7 @@ func (o overheard) Close() error { return errors.Join(o.stdin.Close(), o.PipeRea
 // TestWithoutAMockNoToolRunsByWhateverWay tests a bridge that has every way to run a tool (invoke, MCP, stdio), with all
 // capabilities claimed and with generated cases and sequences, and counts what reaches the site.
 func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	takesArguments := []suites.Invocation{{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"w"}`)}}
 	for what, c := range map[string]struct {
 		allowed  []suites.Invocation

@@ -59,8 +59,9 @@ func slow(d time.Duration) func(*mockdrupal.Drupal) {
 // A site that is dead, slow or flapping is named in one sentence, and so is a bridge that is slow by itself. None of it is
 // counted as failures of the bridge.
 func TestASiteThatFailsIsNamed(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{})
-	defer close(ended)
+	t.Cleanup(func() { close(ended) })
 	down := func(site *mockdrupal.Drupal, d time.Duration) {
 		site.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: d}) //nolint:errcheck // the run shows it
 	}
@@ -110,6 +111,7 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 		{"a slow list of the bridge itself, unseen", false, well, slowList, "give a shorter --timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // they wait most of the time
 			report, err := ownSite(t, c.seen, suites.Options{Connection: suites.Connection{Timeout: 3 * time.Second, Rate: 60}, RunTimeout: 20 * time.Second}, c.site, c.front)
 			var unreachable *suites.UnreachableError
 			switch {
