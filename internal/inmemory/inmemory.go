@@ -20,9 +20,6 @@ import (
 // nobody reads from yet.
 const buffered = 256 << 10
 
-// kept is how large a buffer may be that stays for what is written next: a run has hundreds of connections, most of them idle.
-const kept = 16 << 10
-
 // Listener accepts the connections that Dial makes. It is a net.Listener.
 type Listener struct {
 	addr    net.Addr
@@ -138,7 +135,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 type pipe struct {
 	mu             sync.Mutex
 	changed        sync.Cond
-	buf            []byte // what was written
+	buf            []byte // what was written; it keeps its memory
 	taken          int    // how much of buf was read
 	ended          bool   // the writer has closed
 	reset          bool   // by the writer, so that nothing more is read
@@ -175,9 +172,7 @@ func (p *pipe) take(b []byte) (int, error) {
 		case len(p.buf) > p.taken || len(b) == 0:
 			n := copy(b, p.buf[p.taken:])
 			if p.taken += n; p.taken == len(p.buf) {
-				if p.buf, p.taken = p.buf[:0], 0; cap(p.buf) > kept {
-					p.buf = nil
-				}
+				p.buf, p.taken = p.buf[:0], 0
 			}
 			p.changed.Broadcast()
 			return n, nil
