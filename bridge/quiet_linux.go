@@ -22,7 +22,8 @@ func dropNew(l *net.TCPListener) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},
 	}
+	filter := &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	raw.Control(func(fd uintptr) { //nolint:errcheck // it is closed
-		unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}) //nolint:errcheck // see above
+		unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, filter) //nolint:errcheck // see above
 	})
 }

@@ -93,7 +93,8 @@ func (b *flows) has(part string, contains ...string) string {
 // press goes to a control, which may stand in a part that is closed, and presses it by the keyboard.
 func (b *flows) press(control string) {
 	b.t.Helper()
-	b.Run(chromedp.Evaluate[chromedp.Void](`(c => { for (let d = c; d = d.parentElement.closest('details');) d.open = true; c.focus() })(`+control+`)`), chromedp.KeyEvent(kb.Enter))
+	const focus = `(c => { for (let d = c; d = d.parentElement.closest('details');) d.open = true; c.focus() })(`
+	b.Run(chromedp.Evaluate[chromedp.Void](focus+control+`)`), chromedp.KeyEvent(kb.Enter))
 }
 
 // keep keeps the picture of a flow, with a part of the page in it.
@@ -102,7 +103,8 @@ func (b *flows) keep(name, part string) {
 		return
 	}
 	b.Run(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); document.querySelector('` + part + `').scrollIntoView({block: 'end'})`))
-	picture := must.Get(chromedp.Call(b.Context(), page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(50))}))(b.t)
+	webp := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(50))}
+	picture := must.Get(chromedp.Call(b.Context(), page.CaptureScreenshot, webp))(b.t)
 	keepPicture(b.t, "console-"+name+".webp", picture.Data)
 }
 
@@ -234,7 +236,7 @@ func TestConsoleInABrowser(t *testing.T) {
 		reached := map[string]bool{}
 		for range 20 {
 			b.Run(chromedp.KeyEvent(kb.Tab))
-			reached[chrome.Eval[string](b.Tab, `document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id || document.activeElement.type || document.activeElement.tagName`)] = true
+			reached[chrome.Eval[string](b.Tab, `(e => e.id || e.name || e.parentElement.id || e.type || e.tagName)(document.activeElement)`)] = true
 		}
 		for _, want := range []string{"view", "f2", "caller", "way", "submit", "faults", "methods", "permissions", "journal"} {
 			if !reached[want] {

@@ -286,7 +286,7 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 	}
 	spare := func() bool { return processor.Share(spareRounds) > spareShare }
 	first := runtime.GOMAXPROCS(0)
-	if spare() { // where others compute, more bridges take more of the processor and end no sooner
+	if spare() { // else others compute, and more bridges take more of the processor and end no sooner
 		first *= perExec
 	}
 	return workers.Staff{First: min(most, first), Most: most, Spare: spare}
