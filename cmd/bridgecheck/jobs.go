@@ -31,7 +31,6 @@ const (
 	mostJobs    = 12   // without --jobs
 	mostAtSite  = 8    // the same, where they share a real site
 	perCore     = 4    // the reference bridge waits more than it computes
-	perExec     = 2    // with --exec: more of a bridge that computes would respond late
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle    = 1300 // milliseconds of checks that one bridge is started for
@@ -285,11 +284,11 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 		return fixed(min(most, perCore*runtime.GOMAXPROCS(0)))
 	}
 	spare := func() bool { return processor.Share(spareRounds) > spareShare }
-	first := runtime.GOMAXPROCS(0)
-	if spare() { // else others compute, and more bridges take more of the processor and end no sooner
-		first *= perExec
+	first := most // each bundle has a bridge of its own, and its checks wait more than they compute
+	if !spare() { // others compute, and more bridges at a time end no sooner
+		first = min(most, runtime.GOMAXPROCS(0))
 	}
-	return workers.Staff{First: min(most, first), Most: most, Spare: spare}
+	return workers.Staff{First: first, Most: most, Spare: spare}
 }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they

@@ -167,6 +167,16 @@ func (s *Server) Misbehave(how Misbehaviour) {
 	s.changed = make(chan struct{})
 }
 
+// Misbehaves reports whether the server, if there is one, fails in a way.
+func (s *Server) Misbehaves() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fails != None
+}
+
 // NameOtherIssuer makes the metadata name another server as the issuer, and that server's keys, until Misbehave(None).
 func (s *Server) NameOtherIssuer(other *Server) {
 	s.mu.Lock()

@@ -111,7 +111,7 @@ type Environment struct {
 // bounds how often they are sent. Before a site that nobody observes, the run waits while it is busy.
 func (e *Environment) Start(timeout time.Duration, limit *rate.Limiter) {
 	e.Run = &patience.Run{Settings: patience.Settings{Timeout: timeout, Rate: limit, Spares: e.Spares(), WaitOut: e.Upstream == nil, SiteLimit: e.UpstreamTimeout,
-		Observed: e.Upstream, Known: e.Drupal != nil, Secrets: e.Redact}}
+		Observed: e.Upstream, Issuer: e.Authority, Known: e.Drupal != nil, Secrets: e.Redact}}
 	for _, i := range e.Invocations {
 		e.Run.Allowed = append(e.Run.Allowed, i.Tool)
 	}

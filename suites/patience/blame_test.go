@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -44,14 +45,16 @@ func TestSeveralTurnsHoldARequestUp(t *testing.T) {
 }
 
 // A bridge that says after the whole of its time that the mock was late, which was not, is contradicted by the journal: it is
-// tested again alone. One that fails at once says nothing of the kind.
+// tested again alone. One that fails at once, or while the authorization server hangs, says nothing of the kind.
 func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
 	site := must.Get(fixtures.Builtin("default"))(t)
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 	const limit = 500 * time.Millisecond
-	run := &Run{Settings: Settings{Known: true, SiteLimit: limit, Observed: &suitessite.Upstream{Recorder: drupal}, Secrets: &redact.Redactor{}}}
+	issuer := must.Get(authserver.Listen("127.0.0.1:0", authserver.Options{}))(t)
+	t.Cleanup(issuer.Close)
+	run := &Run{Settings: Settings{Known: true, Issuer: issuer, SiteLimit: limit, Observed: &suitessite.Upstream{Recorder: drupal}, Secrets: &redact.Redactor{}}}
 	check := func(a client.Response) *sending {
-		return &sending{Client: Client{Scope: &Scope{run: run, began: time.Now()}}, response: &a}
+		return &sending{Client: Client{Scope: &Scope{run: run, began: time.Now()}}, faulty: run.faulty(), response: &a}
 	}
 	for name, c := range map[string]struct {
 		response client.Response
@@ -69,7 +72,14 @@ func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
 	if why := run.Carried(); why != "" {
 		t.Fatalf("carried: %s", why)
 	}
-	check(client.Response{Status: 502, Took: limit, At: time.Now()}).exemptIfSiteFailed()
+	late := client.Response{Status: 503, Took: limit, At: time.Now()}
+	issuer.Misbehave(authserver.Hangs)
+	check(late).exemptIfSiteFailed()
+	if why := run.Carried(); why != "" {
+		t.Errorf("carried while the authorization server hangs: %s", why)
+	}
+	issuer.Misbehave(authserver.None)
+	check(late).exemptIfSiteFailed()
 	if why := run.Carried(); !strings.Contains(why, "the mock was late") {
 		t.Errorf("carried: %q", why)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -40,16 +41,17 @@ var (
 
 // Settings are what a run was given for its requests.
 type Settings struct {
-	Timeout   time.Duration    // of one request
-	Rate      *rate.Limiter    // of the run's own requests; nil: no limit
-	Spares    bool             // the bridge's limits for wrong credentials are not the run's
-	WaitOut   bool             // wait while the site is busy or fails, and end the run where nobody is served any more
-	SiteLimit time.Duration    // how long the bridge waits for the site; 0: unknown
-	Observed  *site.Upstream   // what reaches the site; nil: it is not seen
-	Known     bool             // the site's data are known: most often it is the mock
-	Allowed   []string         // the tools that a run without a known site may run
-	Secrets   *redact.Redactor // of messages
-	Spent     *Timeouts        // of runs before this one; nil: there are none
+	Timeout   time.Duration      // of one request
+	Rate      *rate.Limiter      // of the run's own requests; nil: no limit
+	Spares    bool               // the bridge's limits for wrong credentials are not the run's
+	WaitOut   bool               // wait while the site is busy or fails, and end the run where nobody is served any more
+	SiteLimit time.Duration      // how long the bridge waits for the site; 0: unknown
+	Observed  *site.Upstream     // what reaches the site; nil: it is not seen
+	Issuer    *authserver.Server // that a check may make fail; nil: there is none
+	Known     bool               // the site's data are known: most often it is the mock
+	Allowed   []string           // the tools that a run without a known site may run
+	Secrets   *redact.Redactor   // of messages
+	Spent     *Timeouts          // of runs before this one; nil: there are none
 }
 
 // Run is what the requests of a run share: how they are sent, and what the run has learned from the responses.
@@ -69,6 +71,9 @@ type Run struct {
 	refusedCredentials atomic.Int32 // with 401
 	lateness           lateness
 }
+
+// faulty reports whether a fault of the site or of the issuer is armed: then a bridge that fails, or does not respond, may be correct.
+func (r *Run) faulty() bool { return r.Observed.Faulty() || r.Issuer.Misbehaves() }
 
 // spent is what requests without a response have cost.
 func (r *Run) spent() *Timeouts {

@@ -18,7 +18,7 @@ type sending struct {
 	request  client.Request
 	response *client.Response
 	kind     string        // what a bridge treats alike
-	faulty   bool          // a fault of the site is armed: a bridge without a response may be correct
+	faulty   bool          // as in Run.faulty, when it was sent
 	limit    time.Duration // of the first attempt
 	since    int64         // journal position before it
 }
@@ -28,7 +28,7 @@ type sending struct {
 func (c Client) Send(ctx context.Context, r client.Request) (*client.Response, error) {
 	s := &sending{Client: c, ctx: ctx, request: r}
 	s.response = c.NewResponse(&s.request)
-	s.kind, s.faulty = kindOf(s.response), c.run.Observed.Faulty()
+	s.kind, s.faulty = kindOf(s.response), c.run.faulty()
 	if s.run.Context.Err() != nil {
 		s.response.Err = ErrRunEnded
 		return s.response, ErrRunEnded
