@@ -201,6 +201,7 @@ var _ = Describe("profile", func() {
 	It("profile/name-with-prefix", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/name-with-prefix"))
 	It("profile/depth", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/depth"))
 	It("profile/names-apart", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/names-apart"))
+	It("profile/strict-mode", Label("area:profile", "SHOULD", "wire:front", "sees:front"), clause("profile/strict-mode"))
 })
 
 var _ = Describe("auth", func() {

@@ -125,6 +125,7 @@ func toolRemedies() []Remedy {
 				}
 			})
 		}))},
+		{Clause: "profile/strict-mode", Mutant: "tools-without-parameters-are-open", Front: front(onInput(without("additionalProperties")))},
 		{Clause: "profile/no-root-combinator", Mutant: "root-any-of", Front: front(onInput(func(s map[string]any) {
 			for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 				if has(s, keyword) {

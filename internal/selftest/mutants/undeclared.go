@@ -124,6 +124,12 @@ func profileMutants() []Mutant {
 			Middleware: onInput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"filter": nested(10)}
 			})},
+		{Name: "tools-without-parameters-are-open", Breaks: Clauses("profile/strict-mode"), Origin: Peer, Why: "the generator of schemas writes {} for a type without fields",
+			Middleware: onInput(func(s map[string]any) {
+				if properties, _ := s["properties"].(map[string]any); len(properties) == 0 {
+					s["additionalProperties"] = map[string]any{}
+				}
+			})},
 		{Name: "names-apart-by-case-alone", Breaks: Clauses("profile/names-apart"), Origin: Peer, Claims: "naming-underscore", Options: useUnderscores,
 			Why: "what keeps the names of methods apart whose underscored ids are the same is a letter's case",
 			Middleware: renameTools(func(name string) string {

@@ -24,6 +24,7 @@ var Checks = []check.Check{
 	{ID: "profile/name-with-prefix", Sees: check.Front, ByMCP: true, Run: nameWithPrefix},
 	{ID: "profile/depth", Sees: check.Front, ByMCP: true, Run: depth},
 	{ID: "profile/names-apart", Sees: check.Front, ByMCP: true, Run: namesApart},
+	{ID: "profile/strict-mode", Sees: check.Front, ByMCP: true, Run: strictMode},
 }
 
 func arrayItems(ctx context.Context, t *check.T) {
@@ -168,6 +169,16 @@ func plainName(name string) string {
 		return '_'
 	}, name)
 	return plain[:min(len(plain), longest)]
+}
+
+// strictMode looks at the top alone, which the bridge writes: parameters are the site's, and clients make what is optional nullable.
+func strictMode(ctx context.Context, t *check.T) {
+	eachTool(ctx, t, "an inputSchema that is not open", func(tool check.Tool) string {
+		if more, there := tool.Input()["additionalProperties"]; there && more != false {
+			return "additionalProperties: " + exact.Short(more)
+		}
+		return ""
+	})
 }
 
 // eachTool tests every tool that is listed to the agent or to other callers; fault is "" when nothing is wrong.
