@@ -80,7 +80,8 @@ func session(ctx context.Context, t *check.T) {
 		}
 		stranger := &check.Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
 		call := map[string]any{"name": callable(t), "arguments": map[string]any{}}
-		closed := func(s *check.Session, what string, refused OmegaMatcher) {
+		refused := match.BeRefusedWith(404)
+		closed := func(s *check.Session, what string) {
 			t.Row(check.Agent, "", what, func() {
 				t.Mark()
 				t.Expect(s.ListTools(ctx, "")).To(refused)
@@ -90,11 +91,9 @@ func session(ctx context.Context, t *check.T) {
 				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
 		}
-		unknown := match.BeRefusedWith(404)
-		if t.Foreign() { // the specification speaks of sessions that have ended
-			unknown = match.BeClientError()
+		if !t.Foreign() { // the specification speaks of sessions that have ended
+			closed(stranger, "an unknown session")
 		}
-		closed(stranger, "an unknown session", unknown)
 		for _, who := range t.Callers(check.Discoverer, check.Anonymous) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
@@ -105,7 +104,7 @@ func session(ctx context.Context, t *check.T) {
 		if over := func() bool { return s.ListTools(ctx, "").Status == http.StatusNotFound }; t.Several() {
 			check.Within(ctx, check.EndTime, func() bool { return over() && t.Everywhere(over) })
 		}
-		closed(s, "an ended session", match.BeRefusedWith(404))
+		closed(s, "an ended session")
 	}
 }
 
