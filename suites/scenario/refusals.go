@@ -223,3 +223,16 @@ func (s Placeholders) In(text string) (filled string, ok bool) {
 	}
 	return text, true
 }
+
+// LookalikePage returns the headers of a request by a web page whose host is the bridge's and an ending. Where the bridge serves
+// whoever names it without its port, as browsers do where that is the usual one, they name it so: what is compared by its beginning
+// with the Host is seen then.
+func LookalikePage(t *check.T, ending string, send func(http.Header) *check.Response) http.Header {
+	page := http.Header{"Host": {t.Hostname()}}
+	if !send(page.Clone()).Succeeded() {
+		page.Del("Host")
+	}
+	scheme, _, _ := strings.Cut(t.URL, "://")
+	page.Set("Origin", scheme+"://"+t.Hostname()+ending)
+	return page
+}

@@ -40,10 +40,9 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "session-origin-by-its-beginning", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a host that starts with the bridge's host name is accepted",
+		{Name: "session-origin-by-its-beginning", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a host that starts with the Host is accepted, and where that has no port, others do",
 			Middleware: onSessionCall(func(r *http.Request) {
-				host, _, _ := strings.Cut(r.Host, ":")
-				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasPrefix(u.Host, host) {
+				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasPrefix(u.Host, r.Host) {
 					r.Header.Del("Origin")
 				}
 			})},
@@ -199,8 +198,7 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-origin-by-its-beginning", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: beforeBridge(func(r *http.Request) {
-				host, _, _ := strings.Cut(r.Host, ":")
-				if u, err := url.Parse(r.Header.Get("Origin")); toMCP(r) && err == nil && u.Host != "" && strings.HasPrefix(u.Host, host) {
+				if u, err := url.Parse(r.Header.Get("Origin")); toMCP(r) && err == nil && strings.HasPrefix(u.Host, r.Host) {
 					r.Header.Del("Origin")
 				}
 			})},

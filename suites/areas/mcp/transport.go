@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,6 +36,12 @@ func badVersionHeader(ctx context.Context, t *check.T) {
 
 func origin(ctx context.Context, t *check.T) {
 	spoken, origins := revisions(ctx, t), foreignOrigins(t)
+	lookalike := scenario.LookalikePage(t, ".evil.example", func(h http.Header) *check.Response {
+		s := MustMCP(ctx, t.As(check.Agent), spoken[0])
+		maps.Copy(h, s.Headers("tools/list", map[string]any{}))
+		return s.Send(ctx, s.Message(79, "tools/list", map[string]any{}), h)
+	})
+	origins = append(origins, lookalike.Get("Origin"))
 	for _, revision := range spoken {
 		s := opened(t.As(check.Agent).MCP(ctx, revision)) // which the check may end
 		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
@@ -45,6 +52,9 @@ func origin(ctx context.Context, t *check.T) {
 		refuse := func(s *check.Session, method string, params map[string]any, origin string) {
 			h := s.Headers(method, params)
 			h.Set("Origin", origin)
+			if origin == lookalike.Get("Origin") {
+				maps.Copy(h, lookalike)
+			}
 			t.Row(check.Agent, "", fmt.Sprintf("%s with Origin: %s in %s", method, origin, revision), func() {
 				t.Mark()
 				r := s.Send(ctx, s.Message(78, method, params), h)
@@ -132,11 +142,11 @@ func notification202(ctx context.Context, t *check.T) {
 	}
 }
 
-// foreignOrigins are the origins of web pages that are not the bridge's: of other hosts, of which some begin or end like
-// the bridge's own, of a sandbox, of a file and of a browser's extension.
+// foreignOrigins are the origins of web pages that are not the bridge's: of other hosts, of which some end like the bridge's
+// own, of a sandbox, of a file and of a browser's extension.
 func foreignOrigins(t *check.T) []string {
 	scheme, _, _ := strings.Cut(t.URL, "://")
-	return []string{"http://evil.example", "chrome-extension://" + strings.Repeat("a", 32), "file://", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
+	return []string{"http://evil.example", "chrome-extension://" + strings.Repeat("a", 32), "file://", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
 }
 
 // callable names a tool that the agent can call without arguments; without a mock, none that exists, so that nothing runs.
