@@ -66,7 +66,7 @@ func (t *T) replace(ctx context.Context, other *fixtures.Site) {
 			t.Environment.End(fmt.Errorf("the site could not be put back as it was: %s", ended.Why.Subject))
 			return
 		}
-		t.Await(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
+		t.AwaitBack(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
 	})
 	t.setSite(other)
 }

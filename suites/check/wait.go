@@ -29,6 +29,17 @@ func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool, inste
 	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), shown), "fresh/ttl-expiry")
 }
 
+// AwaitBack waits until the bridge shows the site as it was before the check, so that the next one is not blamed for what it has
+// left. A bridge whose TTL is longer than the one configured, or that prolongs it whenever it is asked, is left alone for a time
+// as well, as long as that helps: fresh/ttl-expiry fails for it.
+func (t *T) AwaitBack(ctx context.Context, back func() bool) {
+	if t.Await(ctx, back) || t.lags {
+		return
+	}
+	t.AdvanceClock(ctx, 2*t.ChangeLimit())
+	t.lags = !back()
+}
+
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
 func (t *T) Await(ctx context.Context, done func() bool) bool {
 	t.ExpireCaches()

@@ -396,7 +396,7 @@ func permitAnonymous(ctx context.Context, t *check.T, shown func(context.Context
 	}
 	site.Roles[i].Permissions = append(site.Roles[i].Permissions, permissions...)
 	before := shown(ctx)
-	t.Cleanup(func(ctx context.Context) { t.Await(ctx, func() bool { return shown(ctx) == before }) })
+	t.Cleanup(func(ctx context.Context) { t.AwaitBack(ctx, func() bool { return shown(ctx) == before }) })
 	t.Replace(ctx, site)
 	t.Await(ctx, func() bool { return shown(ctx) })
 }
