@@ -292,6 +292,7 @@ var _ = Describe("upstream", func() {
 	It("upstream/result-status", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/result-status"))
 	It("upstream/excess-bytes", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/excess-bytes"))
 	It("upstream/idle-closed", Label("area:upstream", "MUST", "wire:both", "sees:journal"), clause("upstream/idle-closed"))
+	It("upstream/headers-chosen", Label("area:upstream", "SHOULD", "wire:both", "sees:journal"), clause("upstream/headers-chosen"))
 	It("upstream/error-any-status", Label("area:upstream", "MUST", "wire:both", "sees:site"), clause("upstream/error-any-status"))
 })
 

@@ -49,6 +49,7 @@ var NotMechanical = map[string]string{
 	"upstream/result-status":                 inside,
 	"upstream/excess-bytes":                  inside,
 	"upstream/idle-closed":                   inside,
+	"upstream/headers-chosen":                inside,
 	"upstream/pooled":                        inside,
 	"upstream/timeout":                       inside,
 	"upstream/down-and-up":                   inside,

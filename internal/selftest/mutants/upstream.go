@@ -83,6 +83,19 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(true)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(false)},
+		{Name: "headers-passed-on", Breaks: Clauses("upstream/headers-chosen"), MayFail: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "the request is forwarded as a reverse proxy does",
+			Middleware: beforeBridge(func(r *http.Request) {
+				*r = *r.WithContext(context.WithValue(r.Context(), headersKey{}, r.Header.Clone()))
+			}),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				received, _ := r.Context().Value(headersKey{}).(http.Header)
+				for _, name := range []string{"Range", "Referer", "X-Forwarded-Host", "Cookie"} {
+					if values := received.Values(name); len(values) > 0 {
+						r.Header[name] = values
+					}
+				}
+				return next.RoundTrip(r)
+			})},
 		{Name: "methods-in-lower-case", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/result-exact"), Origin: Imagined,
 			Transport: onCall(func(_ *http.Request, call map[string]any) {
 				if method, ok := call["method"].(string); ok {
@@ -532,6 +545,9 @@ func calledHost(name string, matches func(*http.Request) bool, host func(*http.R
 			})
 		}}
 }
+
+// headersKey is the key of a caller's headers in the context of what is sent to the site for it.
+type headersKey struct{}
 
 func fromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(name) }

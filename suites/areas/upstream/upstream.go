@@ -39,6 +39,7 @@ var Checks = []check.Check{
 	{ID: "upstream/result-status", Sees: check.Journal, Run: resultStatus},
 	{ID: "upstream/excess-bytes", Sees: check.Journal, Run: excessBytes},
 	{ID: "upstream/idle-closed", Sees: check.Journal, Run: idleClosed},
+	{ID: "upstream/headers-chosen", Sees: check.Journal, Run: headersChosen},
 	{ID: "upstream/error-any-status", Sees: check.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
 }
 
@@ -178,6 +179,27 @@ func cancel(ctx context.Context, t *check.T) {
 		return !slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return waiting(e) && e.End.IsZero() })
 	})
 	t.Expect(ended).To(BeTrue(), check.Mismatch("a caller that disconnects", "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+}
+
+// headersChosen lists and calls with headers that are meant for the bridge.
+func headersChosen(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	sent := http.Header{"Range": {"bytes=0-3"}, "If-None-Match": {`"bridgecheck"`}, "X-Http-Method-Override": {http.MethodGet}, "X-Forwarded-Host": {"elsewhere.invalid"}}
+	if !t.Claims("auth-cookie") {
+		sent.Set("Cookie", "SESSbridgecheck=none")
+	}
+	t.ExpireCaches()
+	t.Upstream.Mark()
+	t.As(call.Identity).Send(ctx, check.Request{Path: check.ListPath, Header: sent})
+	t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent, Body: bytes.NewReader(call.Body()), Show: string(call.Body())})
+	for name := range check.InOrder(sent) {
+		t.Row(call.Identity, "", name, func() {
+			for _, entry := range t.Upstream.Journal() {
+				t.Expect(entry.Header.Values(name)).To(BeEmpty(), check.Mismatch("a request with the header "+name, "requests to the site without it", entry.HTTPMethod+" "+entry.Path+" with it"))
+			}
+		})
+	}
 }
 
 func postOnly(ctx context.Context, t *check.T) {
