@@ -241,7 +241,7 @@ type conn struct {
 	since    time.Time // when it was accepted
 	asked    atomic.Bool
 	within   time.Duration
-	extended atomic.Int64 // when the deadline was set last, Unix nanoseconds; 0: by another
+	extended atomic.Int64 // when the deadline was set last, nanoseconds of the connection; 0: by another
 }
 
 // served notes that a whole request head has come.
@@ -278,12 +278,12 @@ func (c *conn) Write(b []byte) (n int, err error) {
 
 // extend moves the deadline where it is a quarter of the time old: to move it for each small write costs too much.
 func (c *conn) extend() {
-	now := time.Now()
-	if now.UnixNano()-c.extended.Load() < int64(c.within/4) {
+	now := time.Since(c.since)
+	if last := c.extended.Load(); last != 0 && now-time.Duration(last) < c.within/4 {
 		return
 	}
-	c.Conn.SetWriteDeadline(now.Add(c.within)) //nolint:errcheck // a connection that is closed says so when it is written to
-	c.extended.Store(now.UnixNano())
+	c.Conn.SetWriteDeadline(time.Now().Add(c.within)) //nolint:errcheck // a connection that is closed says so when it is written to
+	c.extended.Store(int64(now))
 }
 
 // SetWriteDeadline sets a deadline until the next write. net/http takes it off after each request; the one for the next

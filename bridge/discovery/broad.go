@@ -31,7 +31,7 @@ func (e *Engine) accountEntry(who caller.Caller) *entry {
 		account.Trace = caller.Trace{}
 		en, _ = e.callers.SetIfAbsent(account.Identity, &entry{who: account, account: true})
 	}
-	en.seen.Store(e.o.Now().UnixNano())
+	en.seen.Store(e.now())
 	return en
 }
 

@@ -69,8 +69,8 @@ type entry struct {
 	who     caller.Caller // without a trace: many requests use the entry
 	account bool          // the account that discovers for all
 	known   atomic.Pointer[knowledge]
-	seen    atomic.Int64 // by the clock, Unix nanoseconds
-	failed  atomic.Int64 // when it could not be discovered last, by the machine's clock, Unix nanoseconds
+	seen    atomic.Int64 // by the clock, nanoseconds since began
+	failed  atomic.Int64 // when it could not be discovered last, by the machine's clock, nanoseconds since began; 0: never
 	listing catalog.Listing
 
 	mu      sync.Mutex
@@ -133,7 +133,7 @@ func (e *Engine) Close() {
 // UpstreamError or UpstreamUnavailable when the site fails and nothing recent enough is known.
 func (e *Engine) View(ctx context.Context, who caller.Caller) (View, error) {
 	en := e.entry(who)
-	en.seen.Store(e.o.Now().UnixNano())
+	en.seen.Store(e.now())
 	k := en.known.Load()
 	if e.fresh(k) {
 		e.observe("hit")
@@ -186,6 +186,12 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 	}
 	return v, nil
 }
+
+// began is what moments are measured from: the wall clock may jump.
+var began = time.Now()
+
+// now is the time by the clock, in nanoseconds since began.
+func (e *Engine) now() int64 { return int64(e.o.Now().Sub(began)) }
 
 // fresh reports whether knowledge holds without asking again.
 func (e *Engine) fresh(k *knowledge) bool { return e.current(k) && e.o.Now().Before(k.until) }
@@ -360,12 +366,12 @@ func (e *Engine) epoch() string {
 	if e.o.Rules.Lazy == nil {
 		return ""
 	}
-	return fmt.Sprint(e.o.Now().UnixNano()/int64(e.o.TTL), e.generation.Load(), e.doubts.Load())
+	return fmt.Sprint(e.now()/int64(e.o.TTL), e.generation.Load(), e.doubts.Load())
 }
 
 // failed words a failure for callers: whatever happened, the list cannot be served.
 func (e *Engine) failed(en *entry, err error) error {
-	en.failed.Store(time.Now().UnixNano())
+	en.failed.Store(int64(time.Since(began)))
 	f := fault.From(err)
 	if errors.Is(err, throttle.ErrThrottled) {
 		e.observe("throttled")

@@ -107,7 +107,7 @@ func (e *Engine) poll() {
 	}
 	e.poller.mu.Unlock()
 	if e.o.Background > 0 {
-		since := e.o.Now().Add(-e.o.Background).UnixNano()
+		since := e.now() - int64(e.o.Background)
 		for en := range e.callers.Values() {
 			if en.seen.Load() >= since {
 				due[en] = true
@@ -115,7 +115,8 @@ func (e *Engine) poll() {
 		}
 	}
 	for en := range due {
-		if e.fresh(en.known.Load()) || time.Since(time.Unix(0, en.failed.Load())) < retryEvery {
+		failed := en.failed.Load()
+		if e.fresh(en.known.Load()) || failed != 0 && time.Since(began)-time.Duration(failed) < retryEvery {
 			continue
 		}
 		select {

@@ -21,7 +21,7 @@ type session struct {
 	until    time.Time                       // when a sealed session ends, used or not; zero: it is not sealed
 	checked  atomic.Int64                    // Sessions.checked when it was known not to have ended
 	adopted  bool                            // opened by another replica, or forgotten here meanwhile
-	used     atomic.Int64                    // by the clock, Unix nanoseconds
+	used     atomic.Int64                    // by the clock, nanoseconds since began
 	served   atomic.Bool                     // a request came after initialize
 	listed   atomic.Pointer[catalog.Version] // what the client was last shown; nil: nothing yet
 	flights  flights
@@ -39,12 +39,23 @@ func newSession(id string, revision Revision, owner caller.Identity) *session {
 	return s
 }
 
+// began is what moments are measured from: the wall clock may jump.
+var began = time.Now()
+
+// use notes that the session is used.
+func (s *session) use(now time.Time) { s.used.Store(int64(now.Sub(began))) }
+
+// unused is for how long it has not been.
+func (s *session) unused(now time.Time) time.Duration {
+	return now.Sub(began) - time.Duration(s.used.Load())
+}
+
 // over reports whether the session's time is.
 func (s *session) over(now time.Time, idle time.Duration) bool {
 	if !s.until.IsZero() {
 		return !now.Before(s.until)
 	}
-	return now.UnixNano()-s.used.Load() > int64(idle) && !s.busy()
+	return s.unused(now) > idle && !s.busy()
 }
 
 // busy reports whether a stream is open in the session, or a request under way.

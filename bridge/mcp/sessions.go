@@ -136,7 +136,7 @@ func (s *Sessions) wasEnded(id string) bool {
 // add gives a session its place. until is when it ends, used or not; zero: it ends when it is not used.
 func (s *Sessions) add(opened *session, until time.Time, who caller.Caller, now time.Time) (*session, error) {
 	opened.until = until
-	opened.used.Store(now.UnixNano())
+	opened.use(now)
 	opened.holder = holder{owner: opened.owner}
 	most := maxOfCaller
 	if who.Anonymous() {
@@ -216,7 +216,7 @@ func (s *session) rank(now time.Time) int {
 		return 0
 	case !s.served.Load():
 		return 1
-	case now.Sub(time.Unix(0, s.used.Load())) > inUse && !s.busy():
+	case s.unused(now) > inUse && !s.busy():
 		return 2
 	}
 	return inUseRank
@@ -248,7 +248,7 @@ func (s *Sessions) find(id string, who caller.Caller, now time.Time, idle time.D
 		s.remove(found)
 		return nil, nil
 	}
-	found.used.Store(now.UnixNano())
+	found.use(now)
 	found.served.Store(true)
 	return found, nil
 }

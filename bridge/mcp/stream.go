@@ -93,7 +93,7 @@ func (s *Server) listen(x *exchange, sess *session) {
 	defer context.AfterFunc(sess.ctx, cancel)()
 	st := x.stream()
 	defer sess.enter(st)()
-	defer func() { sess.used.Store(s.o.Now().UnixNano()) }()
+	defer func() { sess.use(s.o.Now()) }()
 	st.ping() // shows the client that the stream is open
 	shown := sess.listed.Load()
 	if shown == nil && sess.adopted { // another replica knows: a notification too many costs a request, a missing one leaves an old list

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -256,6 +258,13 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	cmd.WaitDelay = drainTime
 	tree, err := group.Start(cmd)
 	if err != nil {
+		if why := machine.Fault(err); why != "" {
+			return nil, fmt.Errorf("the bridge %q cannot be started: %s", command, why)
+		}
+		var file *fs.PathError
+		if errors.As(err, &file) && file.Op == "open" { // of ours, as /dev/null is
+			return nil, fmt.Errorf("the bridge %q cannot be started: %w", command, err)
+		}
 		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s%s", command, reason(err), hint(words))}
 	}
 	p := &process{command: command, cmd: cmd, tree: tree, log: log, exited: make(chan struct{})}

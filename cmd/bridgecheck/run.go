@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"log"
@@ -174,10 +175,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 // lookAtMachine says what the machine is short of before the run meets it. The error says that nothing can be tested for it.
 func (p *plan) lookAtMachine() error {
 	log.SetOutput(io.Discard) // net/http writes there what a site does wrong on purpose, and what the machine refuses
-	var noLoopback string
-	p.lacks, noLoopback = machine.Lacks(p.reportDir, os.TempDir())
-	if noLoopback != "" && (p.target.URL == "" || p.mockListen != "") { // else the bridge may be elsewhere
-		return fmt.Errorf("nothing can be tested: %s", noLoopback)
+	lacks, none, noLoopback := machine.Lacks(p.reportDir, os.TempDir())
+	p.lacks = lacks
+	if p.target.URL == "" || p.mockListen != "" { // else the bridge may be elsewhere
+		none = cmp.Or(none, noLoopback)
+	}
+	if none != "" {
+		return fmt.Errorf("nothing can be tested: %s", none)
 	}
 	for _, lack := range p.lacks {
 		fmt.Fprintf(p.warnings, "bridgecheck: %s\n", terminal.Escape(lack))
@@ -351,7 +355,10 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 		}
 	}
 	if err := f.showOn(out, report, dir); err != nil {
-		return err
+		if f.JSON && report.ExitCode() == exitOK { // who reads the document must not take a part of it for the whole
+			return err
+		}
+		cmd.PrintErrf("bridgecheck: the standard output cannot be written: %s; %s\n", terminal.Escape(reason(err)), terminal.Escape(report.Headline()))
 	}
 	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
 		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(err.Error()))

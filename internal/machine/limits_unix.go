@@ -13,6 +13,9 @@ func OpenFiles() uint64 { return limit(syscall.RLIMIT_NOFILE) }
 // addressSpace is how much address space a process may have, in bytes.
 func addressSpace() uint64 { return limit(syscall.RLIMIT_AS) }
 
+// processorTime is for how many seconds a process may compute.
+func processorTime() uint64 { return limit(syscall.RLIMIT_CPU) }
+
 func limit(resource int) uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &l); err != nil {

@@ -58,6 +58,9 @@ const (
 	memoryWorker  = 48 << 20  // of a further worker, with its bridge
 	diskOfRun     = 16 << 20  // of the report, the log of a bridge, and what workers hand on
 	portsOfRun    = 1024      // of the largest burst, whose connections are closed and keep their ports for a minute
+	threadsOfRun  = 64        // of this process and a small bridge
+	fewestThreads = 20        // below which the Go runtime ends in the middle
+	secondsOfRun  = 120       // of a processor
 )
 
 // FewFiles says that a process may open fewer files than the largest burst of a run needs; "": it may open enough.
@@ -150,14 +153,23 @@ func garbage(live, most uint64) int {
 	return int(min(max((most-live)*10/max(live, 1)*10, leastGarbage), mostGarbage))
 }
 
-// Lacks lists what the machine is short of for a run that writes below the directories. Where it has no way from a process to
-// another, noLoopback says so, too.
-func Lacks(written ...string) (all []string, noLoopback string) {
+// Lacks lists what the machine is short of for a run that writes below the directories. Where nothing works without it, none says
+// so, too; noLoopback does where it has no way from a process to another.
+func Lacks(written ...string) (all []string, none, noLoopback string) {
 	if why := FewFiles(); why != "" {
 		all = append(all, why)
 	}
 	if n := ports(); n < portsOfRun {
 		all = append(all, fmt.Sprintf("the machine has only %d ports for connections: let more be used (sysctl net.ipv4.ip_local_port_range)", n))
+	}
+	if n := threads(); n < threadsOfRun {
+		all = append(all, fmt.Sprintf("the machine lets this user have only %d processes and threads: raise the limit (ulimit -u %d, or that of the container)", n, 4*threadsOfRun))
+		if n < fewestThreads {
+			none = all[len(all)-1]
+		}
+	}
+	if n := processorTime(); n < secondsOfRun {
+		all = append(all, fmt.Sprintf("the machine ends a process that has computed for %d s: raise the limit (ulimit -t %d)", n, 5*secondsOfRun))
 	}
 	for _, dir := range written {
 		if free := free(dir); free < diskOfRun {
@@ -173,7 +185,7 @@ func Lacks(written ...string) (all []string, noLoopback string) {
 		}
 		all = append(all, noLoopback)
 	}
-	return all, noLoopback
+	return all, none, noLoopback
 }
 
 // connect makes a connection as a run makes many.

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ports is how many ports the system chooses from for connections.
@@ -19,6 +22,15 @@ func ports() uint64 {
 		return math.MaxUint64
 	}
 	return high - low + 1
+}
+
+// threads is how many threads this user, who is not root, may have in all processes, or the control group of this process.
+func threads() uint64 {
+	least := leastOfGroups("pids", "pids.max")
+	if os.Geteuid() != 0 {
+		least = min(least, limit(unix.RLIMIT_NPROC))
+	}
+	return least
 }
 
 // free is how many bytes may be written below a directory, which may not be there yet.
@@ -47,6 +59,11 @@ func reserved() uint64 {
 
 // Memory is how much memory the control groups of this process give it, in bytes; the most there is where they give no limit.
 func Memory() uint64 {
+	return min(leastOfGroups("memory", "memory.max"), leastOfGroups("memory", "memory.limit_in_bytes"))
+}
+
+// leastOfGroups is the least number in a file of the control groups of this process; the most there is where none has a limit.
+func leastOfGroups(controller, file string) uint64 {
 	least := uint64(math.MaxUint64)
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -57,10 +74,10 @@ func Memory() uint64 {
 		if len(fields) != 3 {
 			continue
 		}
-		root, file := "/sys/fs/cgroup", "memory.max"
+		root := "/sys/fs/cgroup"
 		switch {
-		case fields[1] == "memory": // the first version
-			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case slices.Contains(strings.Split(fields[1], ","), controller): // the first version
+			root = path.Join(root, controller)
 		case fields[1] != "":
 			continue
 		}

@@ -9,6 +9,8 @@ func Memory() uint64 { return math.MaxUint64 }
 
 func reserved() uint64 { return 0 }
 
+func threads() uint64 { return math.MaxUint64 }
+
 func ports() uint64 { return math.MaxUint64 }
 
 func free(string) uint64 { return math.MaxUint64 }

@@ -140,6 +140,9 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 		r.Verdict = Broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	if wrong {
+		t.ExemptIfClockJumped()
+	}
 	o.Exemption, o.BySite = t.Exemption()
 	if wrong && o.Exemption != "" {
 		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}

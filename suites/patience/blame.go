@@ -149,8 +149,11 @@ func Rounded(d time.Duration) string {
 
 // lateness is how late this process gets its turn. On an overloaded machine it is late, as the bridge and the mock are.
 type lateness struct {
-	mu    sync.Mutex
-	turns []lateTurn
+	mu     sync.Mutex
+	turns  []lateTurn
+	looked time.Time     // at the clock
+	jumped time.Time     // when the wall clock jumped last
+	jump   time.Duration // by which
 
 	sharing sync.Mutex
 	part    float64 // of a processor, as it was measured last
@@ -173,12 +176,43 @@ const (
 func (r *Run) WatchLateness(ctx context.Context) {
 	for ctx.Err() == nil {
 		slept := time.Now()
+		r.lateness.lookAtClock(slept)
 		time.Sleep(turnEvery)
 		if by := time.Since(slept) - turnEvery; by >= late {
 			r.lateness.mu.Lock()
 			r.lateness.turns = append(r.lateness.turns, lateTurn{slept, by})
 			r.lateness.mu.Unlock()
 		}
+	}
+}
+
+// How the wall clock is watched. A clock that is adjusted gradually gains a millisecond in a second at most.
+const (
+	aJump     = 500 * time.Millisecond
+	jumpLasts = 10 * time.Second // what a bridge has dated may have a wrong date for as long after it
+)
+
+// lookAtClock notes a jump of the wall clock since it was looked at last.
+func (l *lateness) lookAtClock(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.looked.IsZero() {
+		if by := now.Round(0).Sub(l.looked.Round(0)) - now.Sub(l.looked); by.Abs() >= aJump { // by the wall clock, and really
+			l.jumped, l.jump = now, by
+		}
+	}
+	l.looked = now
+}
+
+// ExemptIfClockJumped exempts the check where the wall clock jumped while it ran, or shortly before: tokens, sessions and caches
+// of a correct bridge may have ended by that.
+func (s *Scope) ExemptIfClockJumped() {
+	l := &s.run.lateness
+	l.lookAtClock(time.Now())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.jumped.IsZero() && l.jumped.After(s.began.Add(-jumpLasts)) {
+		s.Exempt(fmt.Sprintf("the machine's clock jumped by %v: run it again", l.jump.Round(time.Second)))
 	}
 }
 

@@ -7,6 +7,7 @@ package environments
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,7 +40,10 @@ func TestSituations(t *testing.T) {
 					t.Skipf("SKIPPED: %s: %s", need, why)
 				}
 			}
-			dir := t.TempDir()
+			dir, bc := t.TempDir(), bc
+			if s.jumps {
+				bc = withJumpingClock(t)
+			}
 			said, code := runScript(t, dir, limits.enter()+s.set, bc)
 			if ok := code == s.exit || s.exit == either && (code == 0 || code == 4); !ok {
 				t.Errorf("exit code %d, expected %d", code, s.exit)
@@ -60,6 +64,27 @@ func TestSituations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withJumpingClock is the program with a wall clock that jumps every one and a half seconds, by hours and in all processes at once. The
+// system's own clock is everybody's, and Go asks no library that could be put before it.
+func withJumpingClock(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())(t))), "src", "time", "time.go")
+	source := string(must.Get(os.ReadFile(file))(t))
+	const read = "sec, nsec, mono := runtimeNow()\n"
+	if !strings.Contains(source, read) {
+		t.Skip("SKIPPED: this version of Go reads the clock in another way")
+	}
+	dir := t.TempDir()
+	clock, overlay, bc := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "bridgecheck")
+	source = strings.ReplaceAll(source, read, read+"\tsec += [3]int64{0, 5 * 3600, -3600}[mono/1500000000%3]\n")
+	must.Do(t, os.WriteFile(clock, []byte(source), 0o644))
+	must.Do(t, os.WriteFile(overlay, must.Get(json.Marshal(map[string]any{"Replace": map[string]string{file: clock}}))(t), 0o644))
+	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", bc, "github.com/bridgecheck/bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bc
 }
 
 // runScript runs a script of sh in a directory, and ends what it leaves.

@@ -11,6 +11,7 @@ type situation struct {
 	says  []string // of stdout and stderr together
 	never []string // what neither says
 	long  bool     // it tests all clauses: not with -short
+	jumps bool     // the wall clock jumps
 }
 
 // situations are ordinary machines that the author of a bridge may have. In each the reference bridge is blamed for nothing.
@@ -28,6 +29,8 @@ var situations = []situation{
 	{name: "narrow", set: `COLUMNS=40 "$BC" run $ONE`, says: passes},
 	{name: "COLUMNS is no number", set: `COLUMNS=wide "$BC" run $ONE`, says: passes},
 	{name: "CI", set: `CI=true "$BC" run $ONE`, says: passes},
+	{name: "the wall clock jumps, one process", set: `"$BC" run`, exit: either, says: []string{"because the machine's clock jumped by"}, long: true, jumps: true},
+	{name: "the wall clock jumps, a bridge of its own", set: `"$BC" run $EXEC`, exit: either, long: true, jumps: true},
 	{name: "GitHub Actions whose summary cannot be written", set: `GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=/no/where/x "$BC" run $ONE`, says: []string{"1 passed", "/no/where/x"}},
 
 	// What a process gets.
@@ -35,6 +38,18 @@ var situations = []situation{
 	{name: "stderr is closed", set: `"$BC" run $ONE 2>&-`, says: passes},
 	{name: "stdout is closed", set: `"$BC" run $ONE >&-; test -s bridgecheck-report/report.json`},
 	{name: "stdout is a pipe that nobody reads", set: `"$BC" run $ONE | true; test -s bridgecheck-report/report.json`},
+	{name: "stdout is a full disk", set: `"$BC" run $ONE >/dev/full`, needs: []string{"linux"}, says: []string{"the standard output cannot be written: no space left on device; partial: filters left clauses out"}},
+	{name: "stdout is a full disk, as JSON", set: `"$BC" run $ONE --json >/dev/full`, needs: []string{"linux"}, exit: 4, says: []string{"no space left on device"}},
+	{name: "the reader of stdout leaves", set: `"$BC" run $ONE $EXEC | head -n 1`, says: []string{"1 passed"}},
+	{name: "the first process of a container", set: `unshare -p -f --mount-proc "$BC" run $ONE $EXEC`, needs: []string{"root", "unshare"}, says: passes},
+	{name: "few processes", set: `chmod 777 .; exec prlimit --nproc=40 setpriv --reuid 54321 --regid 54321 --clear-groups "$BC" run $ONE $EXEC`, needs: []string{"root", "setpriv", "prlimit"},
+		says: []string{"the machine lets this user have only 40 processes and threads: raise the limit (ulimit -u ", "1 passed"}},
+	{name: "too few processes", set: `chmod 777 .; exec prlimit --nproc=12 setpriv --reuid 54321 --regid 54321 --clear-groups "$BC" run $ONE $EXEC`, needs: []string{"root", "setpriv", "prlimit"}, exit: 4,
+		says: []string{"nothing can be tested: the machine lets this user have only 12 processes and threads"}},
+	{name: "little time of a processor", set: `ulimit -t 60; "$BC" run $ONE $EXEC`, says: []string{"the machine ends a process that has computed for 60 s", "1 passed"}},
+	{name: "no null device", set: `unshare -m sh -c 'mount -t tmpfs none /dev && exec "$BC" run $ONE $EXEC'`, needs: []string{"root", "unshare"}, exit: 4, says: []string{"cannot be started: open /dev/null"}},
+	{name: "a small shared memory", set: `unshare -m sh -c 'mount -t tmpfs -o size=4k none /dev/shm && exec "$BC" run $ONE $EXEC'`, needs: []string{"root", "unshare"}, says: passes},
+	{name: "stopped for a while and continued", set: `"$BC" run --only "describe/*" $EXEC & p=$!; sleep 1; kill -STOP $p; sleep 12; kill -CONT $p; wait $p`, exit: either, long: true},
 	{name: "no variables", set: `env -i "$BC" run $ONE`, says: passes},
 	{name: "no HOME", set: `unset HOME; "$BC" run $ONE $EXEC`, says: passes},
 	{name: "HOME is not there", set: `HOME=/no/where "$BC" run $ONE $EXEC`, says: passes},
@@ -52,6 +67,10 @@ var situations = []situation{
 	{name: "other scripts in the name of the directory", set: `mkdir 'мост 橋 é' && cd 'мост 橋 é' && "$BC" run $ONE $EXEC`, says: passes},
 	{name: "no UTF-8 in the name of the directory", set: "d=$(printf 'a\\377b') && mkdir \"$d\" && cd \"$d\" && $BC run $ONE $EXEC", needs: []string{"linux"}, says: passes},
 	{name: "a long path", set: `d=$(printf '%0200d' 0); mkdir -p $d/$d/$d && cd $d/$d/$d && "$BC" run $ONE $EXEC`, says: passes},
+	{name: "the working directory is a link", set: `mkdir there; ln -s there here; cd here; "$BC" run $ONE $EXEC && test -s ../there/bridgecheck-report/report.json`, says: passes},
+	{name: "the working directory is gone", set: `mkdir gone; cd gone; rmdir ../gone; "$BC" run $ONE`, exit: 2, says: []string{"the report directory bridgecheck-report cannot be written: no such file or directory"}},
+	{name: "umask 777", set: `chmod 777 .; umask 777; setpriv --reuid 54321 --regid 54321 --clear-groups "$BC" run $ONE; c=$?; chmod 700 bridgecheck-report; exit $c`, needs: []string{"root", "setpriv"}, exit: 2,
+		says: []string{"the report directory bridgecheck-report cannot be written: permission denied"}},
 	{name: "the report directory is a dangling link", set: `ln -s nowhere bridgecheck-report; "$BC" run $ONE`, exit: 2, says: []string{"it is a link to nowhere, which is not there"}},
 	{name: "the report directory is a link", set: `mkdir there; ln -s there bridgecheck-report; "$BC" run $ONE && test -s there/report.json`, says: passes},
 	{name: "the report directory is a file", set: `echo x > bridgecheck-report; "$BC" run $ONE`, exit: 2, says: []string{"the report directory bridgecheck-report cannot be written", "--report-dir"}},
@@ -94,6 +113,8 @@ chmod +x b.sh; mkdir r; unshare -m sh -c 'mount -t tmpfs -o size=4k none r && ex
 	// Networks.
 	{name: "no loopback interface, one process", set: `unshare -n "$BC" run`, needs: []string{"root", "unshare"}, exit: 4, says: []string{"nothing can be tested: the machine", "ip link set lo up"}},
 	{name: "no loopback interface, a bridge of its own", set: `unshare -n "$BC" run $ONE $EXEC`, needs: []string{"root", "unshare"}, exit: 4, says: []string{"nothing can be tested: the machine", "ip link set lo up"}},
+	{name: "no IPv4", set: `unshare -n sh -c 'ip link set lo up && ip addr del 127.0.0.1/8 dev lo && exec "$BC" run $ONE $EXEC'`, needs: []string{"root", "unshare", "ip"}, exit: 4, says: []string{"nothing can be tested: the machine has no"}},
+	{name: "a name of this machine that is in no table", set: `unshare -u sh -c 'hostname no-entry && exec "$BC" run $ONE $EXEC'`, needs: []string{"root", "unshare", "hostname"}, says: passes},
 	{name: "HTTP_PROXY beside a bridge of --exec", set: `HTTP_PROXY=http://127.0.0.1:9 http_proxy=http://127.0.0.1:9 "$BC" run $ONE $EXEC`, says: passes},
 	{name: "ALL_PROXY", set: `ALL_PROXY=socks5://127.0.0.1:9 "$BC" run $ONE $EXEC`, says: passes},
 	{name: "HTTP_PROXY before a bridge that is up", set: `HTTP_PROXY=http://127.0.0.1:9 "$BC" run $ONE --url http://bridge.example`, exit: 3,
