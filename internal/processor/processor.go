@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,19 @@ func Granted(rounds int) float64 {
 		return seen
 	}
 	return ran / (ran + waited - waitedBefore)
+}
+
+// Wanting is for how long, since the system began, somebody who wanted to compute had to wait for a processor; false where the system
+// does not tell.
+func Wanting() (time.Duration, bool) {
+	text, err := os.ReadFile("/proc/pressure/cpu") // of Linux
+	if err != nil {
+		return 0, false
+	}
+	_, total, _ := strings.Cut(string(text), "total=")
+	var us int64
+	_, err = fmt.Sscan(total, &us)
+	return time.Duration(us) * time.Microsecond, err == nil
 }
 
 // schedule is how long this thread has computed, and how long it has waited to, in nanoseconds; false where nobody tells.

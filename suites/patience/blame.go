@@ -107,6 +107,9 @@ func (s *sending) exemptIfSiteFailed() {
 			if share := s.run.lateness.share(); share < fullShare {
 				s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
 			}
+			if part := s.run.lateness.crowded(a.At); part > muchWanted { // what it gets changes from moment to moment
+				s.exemptOverload(fmt.Sprintf("somebody waited for a processor during %.0f %% of a request", 100*part))
+			}
 		}
 		why, _ := s.Exemption()
 		s.run.spent().noteExcuse(s.kind, why)
@@ -154,6 +157,7 @@ type lateness struct {
 	looked time.Time     // at the clock
 	jumped time.Time     // when the wall clock jumped last
 	jump   time.Duration // by which
+	wanted []wanting     // the oldest first
 
 	sharing sync.Mutex
 	part    float64 // of a processor, as it was measured last
@@ -165,8 +169,15 @@ type lateTurn struct {
 	by time.Duration
 }
 
+// wanting is for how long somebody had to wait for a processor until then.
+type wanting struct {
+	at  time.Time
+	all time.Duration
+}
+
 // How lateness is measured.
 const (
+	wantEvery  = 200 * time.Millisecond
 	turnEvery  = 20 * time.Millisecond
 	late       = 10 * time.Millisecond  // from which a turn counts
 	overloaded = 200 * time.Millisecond // a turn that is so late, or several of one request together: an idle machine is not late by a tenth of it
@@ -177,6 +188,7 @@ func (r *Run) WatchLateness(ctx context.Context) {
 	for ctx.Err() == nil {
 		slept := time.Now()
 		r.lateness.lookAtClock(slept)
+		r.lateness.lookAtWaiting(slept)
 		time.Sleep(turnEvery)
 		if by := time.Since(slept) - turnEvery; by >= late {
 			r.lateness.mu.Lock()
@@ -184,6 +196,34 @@ func (r *Run) WatchLateness(ctx context.Context) {
 			r.lateness.mu.Unlock()
 		}
 	}
+}
+
+// lookAtWaiting notes now and then for how long somebody had to wait for a processor.
+func (l *lateness) lookAtWaiting(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.wanted); n > 0 && now.Sub(l.wanted[n-1].at) < wantEvery {
+		return
+	}
+	if all, ok := processor.Wanting(); ok {
+		l.wanted = append(l.wanted, wanting{now, all})
+	}
+}
+
+// crowded is the part of the time since then, or since shortly before, in which somebody had to wait for a processor; 0 where the
+// system does not tell.
+func (l *lateness) crowded(since time.Time) float64 {
+	all, ok := processor.Wanting()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := len(l.wanted) - 1
+	for i > 0 && l.wanted[i].at.After(since) {
+		i--
+	}
+	if !ok || i < 0 {
+		return 0
+	}
+	return float64(all-l.wanted[i].all) / float64(time.Since(l.wanted[i].at))
 }
 
 // How the wall clock is watched. A clock that is adjusted gradually gains a millisecond in a second at most.
@@ -272,6 +312,7 @@ const (
 	freeShare   = 0.9 // above, nothing else computes
 	fullShare   = 0.7 // below, a bridge may compute too long
 	littleShare = 0.3 // below, a bridge may take too long for anything
+	muchWanted  = 0.5 // of a request: above, a bridge may compute too long
 )
 
 // shareLasts is how long a measured share counts, for it costs some of the processor itself.
