@@ -328,6 +328,8 @@ func (t *T) KeepsFor() time.Duration {
 	switch m := t.measures; {
 	case m != nil && m.unseen == 0 && m.waiting[m.lister] != "": // no list has come whole: it may keep nothing
 		return 1
+	case m != nil && m.unseen == 0: // the first look came late
+		return min(t.DiscoveryTTL, m.ttl)
 	case m != nil:
 		return m.unseen
 	case t.PermissionTTL > 0:

@@ -179,7 +179,7 @@ func (t *Target) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // byGateway are the statuses that a gateway sends without the bridge.
-var byGateway = map[int]bool{400: true, 408: true, 413: true, 414: true, 431: true, 502: true, 503: true, 504: true}
+var byGateway = map[int]bool{400: true, 408: true, 413: true, 414: true, 429: true, 431: true, 502: true, 503: true, 504: true}
 
 // MadeBy is the proxy that made the response in place of the bridge; nil: the bridge made it, or nobody can know. A header is
 // no proof, for a bridge may send it: the status must be one that a gateway sends by itself, and the body no envelope but the
@@ -197,7 +197,7 @@ func (a *Response) MadeBy() *Proxy {
 		}
 		return p
 	}
-	if a.Status == http.StatusBadRequest && !a.bodyWithoutMeaning() || a.Object() != nil {
+	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusBadRequest && !a.bodyWithoutMeaning() || a.Object() != nil {
 		return nil
 	}
 	return a.Front()
@@ -214,7 +214,7 @@ func (a *Response) PermittedToProxy() bool {
 		return false
 	}
 	switch a.Status {
-	case http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+	case http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusTooManyRequests:
 		return true
 	case http.StatusBadRequest:
 		return a.refusableUnread() || a.sentBytes() >= tooLarge

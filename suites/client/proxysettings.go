@@ -29,6 +29,8 @@ var (
 		lines: map[string]string{apache: "add retry=0 on the line of ProxyPass, so that it does not keep away from the bridge for 60 s after one failure",
 			nginx:   "add max_fails=0 on the line of the server, so that it does not keep away from the bridge for 10 s after one failure",
 			haproxy: "add option httpchk GET /readyz, if its check of the bridge fails"}}
+	limits = symptom{does: "refuses more requests in a time than a limit of its own", set: "raise it while the bridge is tested, or set `rate` in the configuration of the run",
+		lines: map[string]string{nginx: "raise limit_req and limit_conn while the bridge is tested, or set `rate` in the configuration of the run"}}
 	givesUp = symptom{does: "gave up before the bridge had responded", set: "let it wait longer than the bridge does for its site",
 		lines: map[string]string{nginx: "add proxy_read_timeout 1h;", apache: "add timeout=3600 on the line of ProxyPass", haproxy: "add timeout server 1h", varnish: "add .first_byte_timeout = 90s;",
 			caddy: "add transport http { response_header_timeout 90s }"}}
@@ -41,7 +43,7 @@ var (
 		clauses: []string{"fresh/notify", "replicas/list-changed", "mcp/stateless-2026"}}
 	caches = symptom{does: "may give responses from a cache", set: "let it cache nothing of the bridge: its responses are private",
 		lines:   map[string]string{nginx: "add proxy_cache off;", apache: `add CacheDisable "/"`, haproxy: "remove `http-request cache-use` for the bridge", varnish: "add sub vcl_recv { return (pass); }", caddy: "remove `cache` for the bridge"},
-		clauses: []string{"access/no-cross-talk", "access/per-credential", "access/list-403", "access/describe-403", "access/anonymous", "access/filtered-by-method", "access/bad-credentials"}}
+		clauses: []string{"access/no-cross-talk", "access/per-credential", "access/list-403", "access/describe-403", "access/anonymous", "access/filtered-by-method", "access/bad-credentials", "fresh/version"}}
 	dropsCredentials = symptom{does: "may keep the header Authorization to itself", set: "let it pass Authorization on",
 		lines: map[string]string{nginx: "add proxy_set_header Authorization $http_authorization;", apache: "remove `RequestHeader unset Authorization`; before FastCGI add CGIPassAuth On",
 			haproxy: "remove `http-request del-header Authorization`", varnish: "remove `unset req.http.Authorization`", caddy: "remove `header_up -Authorization` and `basicauth`"},
@@ -56,6 +58,14 @@ var (
 		lines: map[string]string{nginx: "remove `proxy_hide_header Mcp-Session-Id`", apache: "remove `Header unset Mcp-Session-Id`", haproxy: "remove `http-response del-header Mcp-Session-Id`",
 			varnish: "remove `unset beresp.http.Mcp-Session-Id`", caddy: "remove `header_down -Mcp-Session-Id`"},
 		clauses: []string{"mcp/session", "replicas/mcp-session*", "replicas/shared-session-end"}}
+	repeats = symptom{does: "may send a request again that the bridge has responded to", set: "let it repeat only what never reached the bridge",
+		lines: map[string]string{nginx: "remove non_idempotent from proxy_next_upstream", apache: "remove failonstatus= on the line of ProxyPass", haproxy: "write retry-on conn-failure",
+			varnish: "remove `return (retry)`", caddy: "remove lb_retry_match for POST"},
+		clauses: []string{"invoke/runs-once", "invoke/not-cached", "load/concurrent-exact"}}
+	changesHeaders = symptom{does: "may add, change or drop headers", set: "let it pass headers on as they came",
+		lines: map[string]string{nginx: "remove what names the header from add_header, proxy_hide_header and proxy_set_header", apache: "remove its lines of Header and RequestHeader",
+			haproxy: "remove its lines of set-header and del-header", varnish: "remove what sets or unsets it in req.http and beresp.http", caddy: "remove its lines of header, header_up and header_down"},
+		clauses: []string{"http/nosniff", "http/no-shared-cache", "auth/challenge*", "mapping/language", "mcp/trace-context", "mcp/origin", "mcp/bad-version-header", "access/csrf"}}
 	keepsCalls = symptom{does: "may go on with a call whose caller has gone", set: "let it end the request to the bridge when the client goes",
 		lines:   map[string]string{nginx: "remove proxy_ignore_client_abort on;", haproxy: "add option abortonclose", apache: "nothing helps: it notices when it writes", varnish: "write return (pipe); in place of return (pass); for POST", caddy: "remove flush_interval -1"},
 		clauses: []string{"upstream/cancel"}}
@@ -63,7 +73,7 @@ var (
 		lines: map[string]string{nginx: "add gzip off;", apache: "add SetEnv no-gzip 1", caddy: "add transport http { compression off }"}, clauses: []string{"http/head", "http/content-negotiation"}}
 
 	// byClause are those that the response does not show.
-	byClause = []*symptom{&buffers, &caches, &dropsCredentials, &decodesPaths, &dropsSessions, &keepsCalls, &compresses}
+	byClause = []*symptom{&buffers, &caches, &dropsCredentials, &decodesPaths, &dropsSessions, &repeats, &changesHeaders, &keepsCalls, &compresses}
 )
 
 // advice is what to change at a proxy.
@@ -84,6 +94,12 @@ func (a *Response) WhoMade() string {
 		s = refusesHeaders
 	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
 		s = givesUp
+	case http.StatusTooManyRequests:
+		s = limits
+	case http.StatusServiceUnavailable:
+		if p.Name == nginx { // it says 502 of a bridge that it does not reach
+			s = limits
+		}
 	}
 	if s.does == cannotReach.does { // the cause may be either's
 		return fmt.Sprintf("the response is the proxy's, %s, which %s: %s", p, s.does, s.advice(*p))
@@ -116,9 +132,14 @@ func suspected(clause string, a *Response) *symptom {
 		switch {
 		case a.cached() != "":
 			return &caches
-		case a.Status >= http.StatusBadRequest && a.ErrorObject() == nil && !a.viewed && strings.Contains(a.Header.Get("Content-Type"), "html"):
+		case a.Status >= http.StatusBadRequest && !a.viewed && len(a.Body) > 0 && a.Object() == nil:
 			return &replacesErrors
-		case errors.Is(a.Err, io.ErrUnexpectedEOF) || a.Err != nil && strings.Contains(a.Err.Error(), "cut off"):
+		case a.Status == 0 && a.sentBytes() > 16<<10: // refused while it was sent, so that its response was lost
+			return &refusesBodies
+		case !a.viewed && a.Object() != nil && !strings.Contains(a.Header.Get("Content-Type"), "json"):
+			return &changesHeaders
+		case errors.Is(a.Err, io.ErrUnexpectedEOF) || a.Err != nil && strings.Contains(a.Err.Error(), "cut off"),
+			a.Asked != nil && a.Status == http.StatusOK && a.RPC() == nil && strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream"):
 			return &cutsBodies
 		case strings.HasSuffix(a.Path, MCPPath) && (a.Status == http.StatusBadRequest || a.Status == http.StatusNotFound):
 			return &dropsSessions

@@ -56,10 +56,10 @@ func (a *Response) Subject() string {
 	return exact.Cut(what, 160) + " as " + a.Who.String()
 }
 
-// Throttled reports whether the bridge refused the request because of how many came before it: any bridge may, and a run
-// sends more credentials than people do. A nil response was not.
+// Throttled reports whether the bridge, or a proxy, which often does not say for how long, refused the request because of how many
+// came before it: any bridge may, and a run sends more credentials than people do. A nil response was not.
 func (a *Response) Throttled() bool {
-	return a != nil && a.Status == http.StatusTooManyRequests && a.Header.Get("Retry-After") != ""
+	return a != nil && a.Status == http.StatusTooManyRequests && (a.Header.Get("Retry-After") != "" || a.MadeBy() != nil)
 }
 
 // Outcome says in one line what came.

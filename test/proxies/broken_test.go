@@ -38,6 +38,9 @@ func TestBrokenProxies(t *testing.T) {
 			report := run(t, s, "http://localhost:"+s.port, site, append(flags, "--only", c.clause))
 			found := false
 			for _, r := range report.Results {
+				if strings.HasPrefix(r.Message, "the machine is overloaded") {
+					t.Skip("SKIPPED: " + r.Message)
+				}
 				if r.Verdict == reports.Fail {
 					found = true
 					if !strings.Contains(r.Message, "the proxy") || !strings.Contains(r.Message, "nginx (") || !strings.Contains(r.Message, c.want) {
