@@ -101,14 +101,14 @@ func (t *Target) Front() *Proxy {
 	return t.front.Load()
 }
 
-// NoteFront learns from a response what stands in front of the bridge: a success shows through what it came, an error page who
-// made it.
+// NoteFront learns from a response what stands in front of the bridge: a success or an envelope shows through what it came, an error
+// page who made it.
 func (t *Target) NoteFront(a *Response) {
 	if t == nil || t.front.Load() != nil {
 		return
 	}
 	switch p := shownBy(a.Header); {
-	case a.Succeeded() && p != nil:
+	case p != nil && (a.Succeeded() || a.ErrorObject() != nil):
 		t.front.CompareAndSwap(nil, p)
 	case a.Status >= http.StatusBadRequest:
 		if p := pageOf(a.Status, a.Body); p != nil && byGateway[a.Status] {

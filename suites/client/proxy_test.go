@@ -91,6 +91,7 @@ func TestSuspects(t *testing.T) {
 		"from the cache":     {"list/order-stable", cached, "X-Varnish: 5 3"},
 		"cut off":            {"list/answers-json", &Response{Status: 200, Err: errors.New("the response was cut off")}, "may cut"},
 		"a page":             {"errors/envelope", &Response{Status: 404, Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte("<html>")}, "pages of its own"},
+		"no challenge":       {"access/anonymous", &Response{Status: 401, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(envelope)}, "headers"},
 		"a text":             {"errors/envelope", &Response{Status: 404, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("not here")}, "pages of its own"},
 		"another type":       {"list/answers-json", &Response{Status: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(`{"tools":[]}`)}, "headers"},
 		"a body breaks off":  {"invoke/large-body", &Response{Err: errors.New("broken pipe"), Unseen: 1 << 20}, "bodies"},
@@ -101,7 +102,7 @@ func TestSuspects(t *testing.T) {
 		"nothing points":     {"mapping/title-from-attribute", &Response{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"tools":[]}`)}, ""},
 		"the call goes on":   {"upstream/cancel", nil, "pipe"},
 		"a session is lost":  {"mcp/initialize", &Response{Path: "/mcp", Status: 400, Header: http.Header{}}, "Mcp-Session-Id"},
-		"credentials are so": {"list/answers-json", &Response{Status: 401, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(envelope), Sent: http.Header{"Authorization": {"Basic x"}}}, "Authorization"},
+		"credentials are so": {"list/answers-json", &Response{Status: 401, Header: http.Header{"Content-Type": {"application/json"}, "Www-Authenticate": {"Basic"}}, Body: []byte(envelope), Sent: http.Header{"Authorization": {"Basic x"}}}, "Authorization"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := seen.Suspects(c.clause, c.a); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {

@@ -30,7 +30,7 @@ var (
 			nginx:   "add max_fails=0 on the line of the server, so that it does not keep away from the bridge for 10 s after one failure",
 			haproxy: "add option httpchk GET /readyz, if its check of the bridge fails"}}
 	limits = symptom{does: "refuses more requests in a time than a limit of its own", set: "raise it while the bridge is tested, or set `rate` in the configuration of the run",
-		lines: map[string]string{nginx: "raise limit_req and limit_conn while the bridge is tested, or set `rate` in the configuration of the run"}}
+		lines: map[string]string{nginx: "raise limit_req and limit_conn while the bridge is tested, or write limit_req_status 429; so that the run waits, or set its `rate`"}}
 	givesUp = symptom{does: "gave up before the bridge had responded", set: "let it wait longer than the bridge does for its site",
 		lines: map[string]string{nginx: "add proxy_read_timeout 1h;", apache: "add timeout=3600 on the line of ProxyPass", haproxy: "add timeout server 1h", varnish: "add .first_byte_timeout = 90s;",
 			caddy: "add transport http { response_header_timeout 90s }"}}
@@ -136,7 +136,8 @@ func suspected(clause string, a *Response) *symptom {
 			return &replacesErrors
 		case a.Status == 0 && a.sentBytes() > 16<<10: // refused while it was sent, so that its response was lost
 			return &refusesBodies
-		case !a.viewed && a.Object() != nil && !strings.Contains(a.Header.Get("Content-Type"), "json"):
+		case !a.viewed && a.Object() != nil && !strings.Contains(a.Header.Get("Content-Type"), "json"),
+			a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "":
 			return &changesHeaders
 		case errors.Is(a.Err, io.ErrUnexpectedEOF) || a.Err != nil && strings.Contains(a.Err.Error(), "cut off"),
 			a.Asked != nil && a.Status == http.StatusOK && a.RPC() == nil && strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream"):
