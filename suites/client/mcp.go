@@ -41,15 +41,25 @@ type Sender interface {
 	Send(ctx context.Context, r Request) *Response
 }
 
-// Session speaks MCP as one caller, in one revision. A stateless one has no id.
+// Session speaks MCP as one caller, in one revision. A stateless one has no id. One that is made by hand, without Opened, is not
+// opened again when the server has ended it.
 type Session[C Sender] struct {
 	Client   C
 	Revision Revision
 	ID       string    // of Mcp-Session-Id; "" where the bridge gave none
 	Opened   *Response // the response to initialize, or to server/discover
 
-	last int
+	last   int
+	served int // messages, since it was opened
+	hasty  int // how often it ended before it served enough
 }
+
+// What a session has served that the server ends. Where it is less, for the second time, the server has lost it, as replicas do
+// that share none, or the 404 is not for the session.
+const (
+	enough   = 3
+	maxHasty = 1
+)
 
 // Info names the client that the sessions are of.
 var Info = map[string]any{"name": "bridgecheck", "version": "1"}
@@ -58,19 +68,23 @@ var Info = map[string]any{"name": "bridgecheck", "version": "1"}
 // the one asked for. Where no session opens, Opened says why.
 func OpenMCP[C Sender](ctx context.Context, c C, revision Revision) *Session[C] {
 	s := &Session[C]{Client: c, Revision: revision}
+	s.open(ctx)
+	return s
+}
+
+func (s *Session[C]) open(ctx context.Context) {
 	method, params := s.Opening()
 	s.Opened = s.Call(ctx, method, params)
-	if revision.Stateless() {
-		return s
+	if s.Revision.Stateless() {
+		return
 	}
 	s.ID = s.Opened.Header.Get("Mcp-Session-Id")
 	if result := s.Opened.RPCResult(); result != nil {
 		if agreed, _ := result["protocolVersion"].(string); sessionVersion.MatchString(agreed) && !Revision(agreed).Stateless() {
 			s.Revision = Revision(agreed)
 		}
-		s.Notify(ctx, "notifications/initialized")
+		s.post(ctx, s.Message(nil, "notifications/initialized", nil), s.Headers("", nil))
 	}
-	return s
 }
 
 // sessionVersion matches what can be a revision, and stand in a header.
@@ -133,8 +147,29 @@ func (s *Session[C]) Headers(method string, params map[string]any) http.Header {
 }
 
 // Send posts a message, and reads an event stream up to its response. A stream that ends before the response is resumed where
-// it says how, and requests of the server in it get responses.
+// it says how, and requests of the server in it get responses. A server may end a session at any time, which a 404 says: the
+// message, which nobody has read then, is sent again in a new one.
 func (s *Session[C]) Send(ctx context.Context, message map[string]any, h http.Header) *Response {
+	a := s.post(ctx, message, h)
+	if s.served++; a.Status != http.StatusNotFound || s.ID == "" || h.Get("Mcp-Session-Id") != s.ID || s.Opened == nil {
+		return a
+	}
+	if s.served <= enough {
+		s.hasty++
+	}
+	if s.hasty > maxHasty {
+		return a
+	}
+	again := &Session[C]{Client: s.Client, Revision: s.Revision, last: s.last}
+	if again.open(ctx); again.ID == "" || again.Revision != s.Revision {
+		return a
+	}
+	s.ID, s.Opened, s.served = again.ID, again.Opened, 1
+	h.Set("Mcp-Session-Id", s.ID)
+	return s.post(ctx, message, h)
+}
+
+func (s *Session[C]) post(ctx context.Context, message map[string]any, h http.Header) *Response {
 	body, id := Encode(message), message["id"]
 	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
 		Until: s.until(ctx, id)})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -329,6 +330,8 @@ func mcpVariants() []Mutant {
 			})},
 		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseDelete(http.StatusMethodNotAllowed)},
 		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseDelete(http.StatusNotFound)},
+		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another", Claims: "-tools,-mcp-2026",
+			Middleware: endingSessions(10)},
 		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Method != "tools/list" && m.Method != "tools/call" {
@@ -454,6 +457,23 @@ func mcpVariants() []Mutant {
 // chain returns one middleware around another.
 func chain(outer, inner middleware) middleware {
 	return func(next http.Handler) http.Handler { return outer(inner(next)) }
+}
+
+// endingSessions serves only so many messages of a session.
+func endingSessions(most int) middleware {
+	var served sync.Map // id → *atomic.Int32
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		id := r.Header.Get("Mcp-Session-Id")
+		if !toMCP(r) || r.Method != http.MethodPost || id == "" {
+			return false
+		}
+		count, _ := served.LoadOrStore(id, new(atomic.Int32))
+		if int(count.(*atomic.Int32).Add(1)) <= most {
+			return false
+		}
+		w.WriteHeader(http.StatusNotFound)
+		return true
+	})
 }
 
 // withoutSessions opens an internal session for every request of the revisions with sessions, and gives the client none.
