@@ -185,6 +185,7 @@ func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time
 		transport = transport.Clone()
 		defer transport.CloseIdleConnections()
 	}
+	a.read, a.reread = false, false // what an attempt before this one got
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		a.Err = NoResponse(ctx, err)

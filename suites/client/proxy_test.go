@@ -2,9 +2,12 @@ package client
 
 import (
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -112,5 +115,22 @@ func TestSuspects(t *testing.T) {
 				t.Errorf("without a proxy it says %q", got)
 			}
 		})
+	}
+}
+
+// A request that is sent again has the response of the last time.
+func TestTheLastResponseIsRead(t *testing.T) {
+	bodies := []string{haproxyPage, `{"tools":[]}`}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, bodies[0]) //nolint:errcheck // the client has gone
+		bodies = bodies[1:]
+	}))
+	defer server.Close()
+	c, a := Client{Target: &Target{URL: server.URL, Transport: &http.Transport{}}}, &Response{}
+	for _, want := range []bool{false, true} {
+		c.Exchange(t.Context(), Request{Method: "GET", Path: ListPath}, a, time.Second)
+		if a.Err != nil || (a.Object() != nil) != want {
+			t.Errorf("it is read as %v, %v", a.Object(), a.Err)
+		}
 	}
 }
