@@ -147,7 +147,7 @@ func send(ctx context.Context, target engine.Target, o engine.Options, call call
 		} else if call.Way == callpage.REST {
 			sent.Clauses = engine.ShownBy(t, as.Invoke(ctx, call.Tool, call.Arguments))
 		} else if session, opened := as.AnyMCP(ctx); opened {
-			session.CallTool(ctx, call.Tool, call.Arguments)
+			sent.Clauses = engine.ShownBy(t, session.CallTool(ctx, call.Tool, call.Arguments))
 		}
 		t.Fail(check.Finding{Subject: "the call"}) // which keeps the bodies of the exchanges
 	}})

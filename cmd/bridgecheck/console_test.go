@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // openConsole serves the console until the test ends, by default for the reference bridge, and returns its address.
@@ -172,7 +175,7 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.Run(chromedp.SendKeys(`[data-name="query"] textarea`, "first"), chromedp.SetValue(`#call [name="caller"]`, "anonymous"))
 		b.sent("as anonymous: 401")
 		b.Run(chromedp.SetValue(`#call [name="caller"]`, "agent"), chromedp.Click(`[value="MCP"]`))
-		b.sent("/mcp as agent: 200", `"tools/call"`, "content.search ran")
+		b.sent("/mcp as agent: 200", `"tools/call"`, "content.search ran", "keeps mcp/initialize", "keeps mcp/structured-content")
 		b.Run(chromedp.Click(`[value="REST"]`))
 		b.sent("/mcp/tools/invoke as agent: 200", "content.search ran", "keeps invoke/answers-result")
 	})
@@ -291,6 +294,15 @@ func TestConsoleOpensAReport(t *testing.T) {
 	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
 		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
 	}
+	report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
+	for _, r := range report.With(reports.Fail) {
+		for i := range r.Evidence {
+			r.Evidence[i].Drupal = []reports.Upstream{{HTTP: "POST /jsonrpc", Method: "content.search", Status: 503, Fault: "status"}}
+		}
+	}
+	var edited bytes.Buffer
+	must.Do(t, reports.WriteJSON(&edited, report))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "report.json"), edited.Bytes(), 0o644))
 	home := openConsole(t, dir, "--url", front.URL, "--mock-listen", site)
 	b := &flows{chrome.Open(t, window, home, 1280, 860), t, home}
 	b.press(`document.querySelector('.failed a')`)
@@ -300,6 +312,10 @@ func TestConsoleOpensAReport(t *testing.T) {
 	fixed.Store(true)
 	b.sent("keeps errors/envelope")
 	b.keep("report", "h1")
+	b.press(`[...document.querySelectorAll('#middle button')].find(b => b.textContent === 'Arm it')`)
+	b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 1 armed'`)
+	b.Run(chromedp.Click(`#faults summary`))
+	b.has("#faults", `"method":"content.search"`, `"status":503`)
 
 	// A request that belonged to a session of MCP is sent in a new one.
 	for session, want := range map[bool]string{true: "as agent: <b class=\"status\">200", false: "as agent: <b class=\"status\">404"} {

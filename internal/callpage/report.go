@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -31,10 +33,10 @@ type failureView struct {
 	reports.Result
 	At      int // the exchange
 	Request Request
-	Session string   // of MCP, in which the request was sent; "": in none
-	Unknown string   // its caller, whose credentials nobody has; "": they are known
-	Faults  []string // of the site at that time
-	Call    *Call    // the same as a call of a tool; nil: it is none
+	Session string        // of MCP, in which the request was sent; "": in none
+	Unknown string        // its caller, whose credentials nobody has; "": they are known
+	Faults  []fault.Fault // of the site at that time, as far as the report tells
+	Call    *Call         // the same as a call of a tool; nil: it is none
 }
 
 // failed are the results of the report that say what is wrong.
@@ -87,11 +89,26 @@ func (s *server) failure(query url.Values, callers []callerView) *failureView {
 		v.Unknown = e.Identity
 	}
 	for _, up := range e.Drupal {
-		if up.Fault != "" && !slices.Contains(v.Faults, up.Fault) {
-			v.Faults = append(v.Faults, up.Fault)
+		if had := faultOf(up); had.Kind != "" && !slices.Contains(v.Faults, had) {
+			v.Faults = append(v.Faults, had)
 		}
 	}
 	return v
+}
+
+// faultOf is the fault that a request met at the site, to arm again: the report has its kind, and what it did.
+func faultOf(up reports.Upstream) fault.Fault {
+	f := fault.Fault{Kind: up.Fault}
+	switch up.Fault {
+	case fault.Status:
+		f.Status = up.Status
+	case fault.Delay, fault.DelayBody:
+		f.Delay = time.Duration(up.DurationMS) * time.Millisecond
+	}
+	if slices.ContainsFunc(fault.Kinds(), func(k fault.Kind) bool { return k.Name == f.Kind && k.Call }) {
+		f.Method = up.Method
+	}
+	return f
 }
 
 // pathOf is an address without that of the bridge which the report is of, or of one of its replicas.

@@ -435,16 +435,16 @@ type Shown struct {
 	Wrong string // what breaks it; "": the exchange keeps it
 }
 
-// ShownBy are the clauses that a response of the three endpoints keeps or breaks by itself. What a proxy made, or a bridge that limits
+// ShownBy are the clauses that a response of the three endpoints or of MCP keeps or breaks by itself. What a proxy made, or a bridge that limits
 // how often it is called, shows none, nor does the response to HEAD, which has no body.
 func ShownBy(t *check.T, a *check.Response) []Shown {
 	var all []Shown
-	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead || !slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath}, a.Path) {
+	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead || !slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath, client.MCPPath}, a.Path) {
 		return nil
 	}
 	for _, c := range areas.Checks() {
 		clause, there := t.Contract.Clause(c.ID)
-		if c.OfOne == nil || !there || t.Lacks(clause, c) != "" {
+		if c.OfOne == nil || !there || (clause.Area == "mcp") != (a.Path == client.MCPPath) || t.Lacks(clause, c) != "" {
 			continue
 		}
 		must := c.OfOne(t, a)

@@ -87,13 +87,14 @@ type Kind struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 	Runs bool   `json:"runs"` // the method runs although nothing of it may be seen
+	Call bool   `json:"-"`    // it may be for calls of a method alone
 }
 
 // Kinds lists all kinds of faults, by name.
 func Kinds() []Kind {
 	list := make([]Kind, 0, len(kinds))
 	for name, k := range kinds {
-		list = append(list, Kind{name, k.text, k.runs})
+		list = append(list, Kind{name, k.text, k.runs, k.acts == afterBody})
 	}
 	slices.SortFunc(list, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return list

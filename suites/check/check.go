@@ -53,7 +53,7 @@ type Check struct {
 	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 
-	// OfOne is what any response of the three endpoints must meet by itself; nil, or none for a response: one exchange does not show
+	// OfOne is what any response of the three endpoints, or of MCP in its area, must meet by itself; nil, or none for a response: one exchange does not show
 	// whether the clause is kept.
 	OfOne func(t *T, a *Response) types.GomegaMatcher
 }

@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/onsi/gomega/types"
@@ -46,6 +48,19 @@ func BeValid(revision check.Revision, kind mcpschema.Kind) types.GomegaMatcher {
 		fault := mcpschema.Fault(string(revision), kind, document)
 		return "one that breaks the schema " + fault, fault == ""
 	}}
+}
+
+// ofResult is BeValid of one response with a result, to a request that says its revision in a header.
+func ofResult(method string, kind mcpschema.Kind) func(*check.T, *check.Response) types.GomegaMatcher {
+	return func(_ *check.T, a *check.Response) types.GomegaMatcher {
+		var asked struct{ Method string }
+		revision := check.Revision(a.Sent.Get("Mcp-Protocol-Version"))
+		known := []check.Revision{check.MCP2025June, check.MCP2025November, check.MCP2026July}
+		if json.Unmarshal([]byte(a.Shown), &asked) != nil || asked.Method != method || a.RPC()["result"] == nil || !slices.Contains(known, revision) {
+			return nil
+		}
+		return BeValid(revision, kind)
+	}
 }
 
 func find(l check.MCPListing, name string) (check.Tool, bool) {

@@ -24,14 +24,19 @@ import (
 
 // Checks of the area mcp.
 var Checks = []check.Check{
-	{ID: "mcp/initialize", Sees: check.Front, Run: initialize},
-	{ID: "mcp/tools-list", Sees: check.Front, Run: toolsList},
+	{ID: "mcp/initialize", Sees: check.Front, Run: initialize, OfOne: func(_ *check.T, a *check.Response) OmegaMatcher {
+		if a.Asked == nil || a.Status >= http.StatusBadRequest {
+			return nil
+		}
+		return HaveSameID()
+	}},
+	{ID: "mcp/tools-list", Sees: check.Front, Run: toolsList, OfOne: ofResult("tools/list", mcpschema.ListTools)},
 	{ID: "mcp/invalid-cursor", Sees: check.Front, Run: invalidCursor},
 	{ID: "mcp/unknown-tool", ByMock: true, Sees: check.Front, Run: unknownTool},
 	{ID: "mcp/unknown-tool-error", Sees: check.Front, Run: unknownToolError},
 	{ID: "mcp/invalid-arguments", Sees: check.Front, Run: invalidArguments},
 	{ID: "mcp/execution-error", Sees: check.Site, Run: executionError},
-	{ID: "mcp/structured-content", Sees: check.Site, Run: structuredContent},
+	{ID: "mcp/structured-content", Sees: check.Site, Run: structuredContent, OfOne: ofResult("tools/call", mcpschema.CallTool)},
 	{ID: "mcp/structured-mismatch", Sees: check.Site, Run: structuredMismatch},
 	{ID: "mcp/undeclared-argument", Sees: check.Site, Run: undeclaredArgument},
 	{ID: "mcp/trace-context", Sees: check.Site, Run: traceContext},
