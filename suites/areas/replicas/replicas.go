@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	. "github.com/onsi/gomega"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -187,6 +188,9 @@ func changes(ctx context.Context, t *check.T) {
 	}
 }
 
+// tooSlow is how long the calls may take: a bucket of some hundred fills up again in seconds. On a calm machine they take half of one.
+const tooSlow = 3 * time.Second
+
 // rateLimit spreads the calls of one caller over the replicas, as many as exceed the limit of one.
 func rateLimit(ctx context.Context, t *check.T) {
 	others(t)
@@ -204,7 +208,7 @@ func rateLimit(ctx context.Context, t *check.T) {
 	t.As(users[1]).Invoke(ctx, known, check.Args{}).MustSucceed("invoke/answers-result", "filter/rate-limit") // who is refused always is not limited
 	// Both callers keep the same pace, as a limit that fills up bears more calls on a slow machine. Replicas that count alone
 	// refuse the second after twice as many calls as the first.
-	calls, alone, over := 2*t.RateLimit, false, (*check.Response)(nil)
+	calls, alone, over, began := 2*t.RateLimit, false, (*check.Response)(nil), time.Now()
 	for n := 0; n < calls && over == nil; n++ {
 		if !alone && call(users[0], 0).Is(http.StatusTooManyRequests) {
 			alone, calls = true, n+n/2+1
@@ -213,7 +217,9 @@ func rateLimit(ctx context.Context, t *check.T) {
 			over = r
 		}
 	}
-	if !alone && over == nil {
+	if took := time.Since(began).Round(time.Second); !alone && over == nil && took >= tooSlow {
+		check.NotTestable(fmt.Sprintf("the calls are too slow to exceed the rate limit of %d: %d in %v", t.RateLimit, calls, took))
+	} else if !alone && over == nil {
 		check.BlockedBy(check.Mismatch(fmt.Sprintf("%d calls of one caller at one replica", calls), "429", "none"), "filter/rate-limit")
 	}
 	t.Expect(over).NotTo(BeNil(), check.Mismatch(fmt.Sprintf("%d calls of one caller, in turn at %d replicas, where %d are allowed", calls, len(t.Replicas), t.RateLimit), "429", "none"))
