@@ -27,6 +27,7 @@ const (
 	cursors   = "Pagination, Error Handling: an invalid cursor SHOULD result in -32602"
 	toolNames = "Tools, Tool Names: names SHOULD have no character but A-Z a-z 0-9 _ - ."
 	ended     = "Transports, Session Management: after it has terminated a session the server MUST respond to requests with its id with 404"
+	versions  = "Transports, Protocol Version Header: a server that receives an invalid or unsupported MCP-Protocol-Version MUST respond with 400"
 	doubles   = "RFC 8259, 6: a program that reads numbers as doubles loses what they do not hold; the contract: a value reaches the other side as it is"
 	atTheRoot = "no clause of MCP: the threads that profile/no-root-combinator cites"
 )
@@ -66,6 +67,8 @@ var zoo = []standing{
 	{name: "sseAndStreamableHttpCompatibleServer", start: startNode, breaks: ofTypeScript},
 	{name: "ssePollingExample", start: startNode, breaks: ofTypeScript},
 	{name: "server.mjs", start: startNode, claims: ",mcp-2026", allow: map[string]string{"greet": `{"name":"Ann"}`, "add": `{"a":1,"b":2}`}, breaks: ofTwo},
+	{name: "tmcp.mjs", start: startNode, allow: map[string]string{"greet": `{"name":"Ann"}`}, breaks: map[string]string{"mcp/origin": origins,
+		"mcp/bad-version-header": versions, "mcp/session": ended, "mcp/unknown-tool-error": notFound, "mcp/invalid-cursor": cursors}},
 	{name: "fastmcp.mjs", start: startNode, allow: map[string]string{"greet": `{"name":"Ann"}`}, breaks: ofTwo},
 	{name: "fastmcp.mjs stdio", start: onStdin, breaks: map[string]string{"mcp/invalid-cursor": cursors}},
 	{name: bin("mcp-server-everything") + " streamableHttp", start: startNode, allow: map[string]string{"echo": `{"message":"hello"}`},
