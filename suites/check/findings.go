@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -179,7 +180,8 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 		}
 		switch why := t.Suspects(clause, f.Response); {
 		case list[i].Proxy != "" || t.NotABridge != "":
-		case t.several && slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok }):
+		case t.several && (f.Response != nil && strings.HasSuffix(f.Response.Path, client.MCPPath) ||
+			slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok })):
 			*said += "; several processes are behind this URL, as lists have shown: they need keys and a store in common (the reference bridge: session_keys, shared), or the proxy has to send a caller to one of them"
 		case why != "":
 			*said += "; " + t.Redact.Text(why)
