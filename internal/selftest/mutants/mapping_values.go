@@ -38,6 +38,12 @@ func mappingValueMutants() []Mutant {
 		{Name: "usage-formatted", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "the usage is the format of a printf without arguments", Middleware: onTextOf("description", func(s string) string {
 			return strings.ReplaceAll(s, "%%", "%")
 		})},
+		{Name: "title-0-is-none", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "empty() of PHP takes the text 0 for empty",
+			Middleware: onTool(func(t tool) {
+				if t["title"] == "0" {
+					delete(t, "title")
+				}
+			})},
 		{Name: "titles-trimmed", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined, Middleware: onTextOf("title", strings.TrimSpace)},
 		{Name: "language-of-lists-alone", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "describe does not pass Accept-Language on",
 			Middleware: onLanguage(func(r *http.Request, language string) string {

@@ -43,9 +43,11 @@ var delicate = fixtures.Method{
 	Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
 }
 
-// plainLines has line ends and blanks in its usage.
+// plainLines has line ends and blanks in its usage, and elsewhere the text 0, which languages take for none. PHP does so as well:
+// Drupal publishes it neither as a usage nor as a parameter's description.
 var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", Access: []string{fixtures.AdministerSite},
-	MCP: &fixtures.Tool{Title: "Two  blanks"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
+	MCP: &fixtures.Tool{Title: "0"}, Params: []fixtures.Param{{Name: "text", Schema: fixtures.Raw(`{"type":"object","properties":{"inner":{"type":"string","title":"0","description":"0"}}}`)}},
+	Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
 
 // worded are methods of texts that programs change: one in each place that a method has for texts.
 func worded() []fixtures.Method {
