@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -38,6 +39,23 @@ func mappingValueMutants() []Mutant {
 		{Name: "usage-formatted", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "the usage is the format of a printf without arguments", Middleware: onTextOf("description", func(s string) string {
 			return strings.ReplaceAll(s, "%%", "%")
 		})},
+		{Name: "enum-values-once-as-text", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "array_unique() of PHP compares 1 and the text 1 as equal",
+			Middleware: onProperty(func(p map[string]any) {
+				values, _ := p["enum"].([]any)
+				var kept []any
+				for _, v := range values {
+					switch v.(type) {
+					case []any, map[string]any:
+						return // PHP warns of them
+					}
+					if !slices.ContainsFunc(kept, func(k any) bool { return fmt.Sprint(k) == fmt.Sprint(v) }) {
+						kept = append(kept, v)
+					}
+				}
+				if len(kept) < len(values) {
+					p["enum"] = kept
+				}
+			})},
 		{Name: "title-0-is-none", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "empty() of PHP takes the text 0 for empty",
 			Middleware: onTool(func(t tool) {
 				if t["title"] == "0" {

@@ -68,6 +68,12 @@ func sessionMutants() []Mutant {
 					r.Header.Set("Cookie", first)
 				}
 			})},
+		{Name: "cookies-before-credentials", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "any cookie is taken for a session, and a session replaces the Authorization",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if r.Header.Get("Cookie") != "" {
+					r.Header.Del("Authorization")
+				}
+			})},
 		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
 		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",

@@ -67,7 +67,7 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 }
 
 // unusualCredentialsForwarded tests right credentials that a bridge changes if it takes them apart: a password with colons
-// and other characters, and a session cookie among others.
+// and other characters, and a session cookie or any other credentials beside the cookies that a browser sends along.
 func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sample) {
 	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	forwarded := func(what string, creds check.Credentials) {
@@ -78,14 +78,17 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 			t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
 		})
 	}
+	cookies := map[string]string{"Cookie": "has_js=1; consent=yes"}
 	for _, a := range authentications(t) {
 		switch creds := a.of(who); {
+		case creds.Token != "":
+			forwarded("a token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
 		case creds.Cookie != "":
 			forwarded("a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
 		case creds.User != "":
 			for what, password := range check.InOrder(map[string]string{"a password with colons": ":a:b::", "a password of other scripts": "пароль-é-密", "a password with signs": `p%20+"\' &=`}) {
 				setPassword(t, who, password)
-				forwarded(what, check.Credentials{User: string(who), Password: password})
+				forwarded(what, check.Credentials{User: string(who), Password: password, Header: cookies})
 			}
 		}
 	}
