@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -147,6 +148,8 @@ func siteDown(t *check.T, list *check.Response) error {
 			return nil
 		}
 		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it does not respond: %s", t.Redact.Text(list.Outcome()))
+	} else if why := machine.FewPorts(); t.Upstream != nil && why != "" {
+		return fmt.Errorf("the bridge reaches no site: %s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil {
 		reason = fmt.Errorf("the bridge responds, but none of its requests reaches the site that the run has put there; point the bridge at it, or start it anew where it has given its site up: %s", t.Redact.Text(list.Outcome()))
 	}

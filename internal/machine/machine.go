@@ -71,6 +71,14 @@ func FewFiles() string {
 	return ""
 }
 
+// FewPorts says that there are fewer ports for connections than the largest burst of a run needs; "": there are enough.
+func FewPorts() string {
+	if n := ports(); n < portsOfRun {
+		return fmt.Sprintf("the machine has only %d ports for connections: let more be used (sysctl net.ipv4.ip_local_port_range)", n)
+	}
+	return ""
+}
+
 func shortOfFiles(limit uint64) string {
 	return fmt.Sprintf("the machine lets a process open only %d files: raise the limit (ulimit -n %d)", limit, 2*filesOfBurst)
 }
@@ -159,8 +167,8 @@ func Lacks(written ...string) (all []string, none, noLoopback string) {
 	if why := FewFiles(); why != "" {
 		all = append(all, why)
 	}
-	if n := ports(); n < portsOfRun {
-		all = append(all, fmt.Sprintf("the machine has only %d ports for connections: let more be used (sysctl net.ipv4.ip_local_port_range)", n))
+	if why := FewPorts(); why != "" {
+		all = append(all, why)
 	}
 	if n := threads(); n < threadsOfRun {
 		all = append(all, fmt.Sprintf("the machine lets this user have only %d processes and threads: raise the limit (ulimit -u %d, or that of the container)", n, 4*threadsOfRun))
