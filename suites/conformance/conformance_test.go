@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 		}
 		t.Skip(why)
 	}
-	RegisterFailHandler(Fail)
+	gomega.RegisterFailHandler(Fail)
 	must.Do(t, prepare(g))
 	RunSpecs(t, "bridge conformance", suite, reporter)
 }
@@ -66,7 +66,9 @@ func prepare(g settings.Given) error {
 		g.Options.Site.Drupal = drupal
 		SynchronizedBeforeSuite(func() {
 			server, err := drupal.Listen(g.MockListen)
-			Expect(err).NotTo(HaveOccurred(), "--mock-listen")
+			if err != nil {
+				Fail("--mock-listen: " + err.Error())
+			}
 			DeferCleanup(server.Close)
 		}, func() {})
 	}
