@@ -31,6 +31,7 @@ const (
 	mostJobs    = 12   // without --jobs
 	mostAtSite  = 8    // the same, where they share a real site
 	perCore     = 4    // the reference bridge waits more than it computes
+	perAgain    = 2    // the same, of what is tested again: others may have had too little of it
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle    = 1300 // milliseconds of checks that one bridge is started for
@@ -52,40 +53,14 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	if staff.Most == 1 {
 		return nil, nil
 	}
-	logs := &workerLogs{of: map[int]*bridgeLog{}}
-	defer logs.close()
-	began := time.Now()
-	shown := f.progress(cmd, p, bundles)
-	sharers := 0
+	pass := engine.Pass{Independent: true}
 	if p.target.URL != "" {
-		sharers = staff.Most
+		pass.Sharers = staff.Most
 	}
-	parts, again, err := workers.Run(cmd.Context(), staff, func(ctx context.Context, number int, w *workers.Worker) error {
-		return p.work(ctx, w, logs.add(number), began, sharers)
-	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
-		Started: func(clause string) {
-			_ = cleared() // an error is returned by test
-			shown.started(clause)
-		},
-		Finished: func(r reports.Result) string {
-			shown.finished(r)
-			if f.FailFast {
-				return p.firstFailure(r)
-			}
-			return ""
-		},
-	})
-	shown.clear()
-	shown.stop()
-	if p.exec != "" {
-		if err := p.joinLogs(logs); err != nil {
-			return nil, err
-		}
-	}
+	parts, again, err := f.shift(cmd, p, staff, pass, bundles, cleared)
 	if isFinal(err) {
 		return nil, err
 	}
-	p.spend(time.Since(began))
 	if unreachable := (*engine.UnreachableError)(nil); err != nil && !f.Quiet && !errors.As(err, &unreachable) {
 		f.alone = err.Error() // said once that worker has done it: if it cannot, its error is the same
 	}
@@ -101,27 +76,57 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return parts, nil
 	}
 	if again.Why != "" && !f.Quiet {
-		cmd.PrintErrf("bridgecheck: one worker tests %d of %d bundles again, because %s\n", len(again.Bundles), len(bundles), terminal.Escape(again.Why))
+		cmd.PrintErrf("bridgecheck: %d of %d bundles tested again, because %s\n", len(again.Bundles), len(bundles), terminal.Escape(again.Why))
 	}
 	if p.log != nil {
 		fmt.Fprintln(p.log, "[bridgecheck: the bridges of what is tested again]")
 	}
-	spent := &patience.Timeouts{} // what does not respond is waited for once, and not in each bundle
-	for i := range p.legs {
-		p.legs[i].options.Pass.Spent = spent
-	}
-	alone, err := f.inTurn(cmd, p, again.Bundles, cleared)
+	second := workers.Staff{First: 1, Most: min(staff.Most, len(again.Bundles), perAgain*runtime.GOMAXPROCS(0)), Spare: spare}
+	found, _, err := f.shift(cmd, p, second, engine.Pass{Spent: &patience.Timeouts{}}, again.Bundles, cleared)
 	if err != nil {
 		return nil, err
 	}
 	for i := range parts {
-		parts[i] = append(parts[i], alone[i]...)
+		parts[i] = append(parts[i], found[i]...)
 	}
 	return parts, nil
 }
 
+// shift runs bundles in the workers of a staff, and spends the time of it. A pass that is not independent is the last: what it finds
+// counts, and what does not respond is waited for by all its workers together as by one.
+func (f *runFlags) shift(cmd *cobra.Command, p *plan, staff workers.Staff, pass engine.Pass, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, workers.Again, error) {
+	logs := &workerLogs{of: map[int]*bridgeLog{}}
+	defer logs.close()
+	began := time.Now()
+	shown := f.progress(cmd, p, bundles)
+	parts, again, err := workers.Run(cmd.Context(), staff, func(ctx context.Context, number int, w *workers.Worker) error {
+		return p.work(ctx, w, logs.add(number), began, pass)
+	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
+		Started: func(clause string) {
+			_ = cleared() // an error is returned by test
+			shown.started(clause)
+		},
+		Finished: func(r reports.Result) string {
+			shown.finished(r)
+			if f.FailFast {
+				return p.firstFailure(r)
+			}
+			return ""
+		},
+	})
+	shown.clear()
+	shown.stop()
+	p.spend(time.Since(began))
+	if p.exec != "" {
+		if err := p.joinLogs(logs); err != nil {
+			return nil, workers.Again{}, err
+		}
+	}
+	return parts, again, err
+}
+
 // work is a worker of the plan: it tests what it is given of it, with a log of its own. The run gives the warnings.
-func (p *plan) work(ctx context.Context, w *workers.Worker, aside func(*bridgeLog), began time.Time, sharers int) error {
+func (p *plan) work(ctx context.Context, w *workers.Worker, aside func(*bridgeLog), began time.Time, pass engine.Pass) error {
 	own := *p
 	own.aside, own.log, own.warnings = aside, nil, io.Discard
 	for {
@@ -132,10 +137,13 @@ func (p *plan) work(ctx context.Context, w *workers.Worker, aside func(*bridgeLo
 		l := own.legs[i]
 		l.options.RunTimeout = max(time.Second, l.options.RunTimeout-time.Since(began))
 		l.options.Pass.Take, l.options.Progress = w.Take, w.Finished
-		l.options.Pass.Independent, l.options.Pass.Sharers = true, sharers
+		l.options.Pass.Independent, l.options.Pass.Sharers, l.options.Pass.Spent = pass.Independent, pass.Sharers, pass.Spent
 		part, err := own.part(ctx, l)
 		if err != nil {
 			return err
+		}
+		if !pass.Independent {
+			part.Carried = ""
 		}
 		if err := w.Done(part); err != nil {
 			return err
@@ -283,13 +291,15 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 	case p.exec == "":
 		return fixed(min(most, perCore*runtime.GOMAXPROCS(0)))
 	}
-	spare := func() bool { return processor.Share(spareRounds) > spareShare }
 	first := most // each bundle has a bridge of its own, and its checks wait more than they compute
 	if !spare() { // others compute, and more bridges at a time end no sooner
 		first = min(most, runtime.GOMAXPROCS(0))
 	}
 	return workers.Staff{First: first, Most: most, Spare: spare}
 }
+
+// spare reports whether there is a processor for a further worker.
+func spare() bool { return processor.Share(spareRounds) > spareShare }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they
 // can, where the checks only read.

@@ -220,7 +220,7 @@ func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
 	t.Setenv("FIRST", filepath.Join(t.TempDir(), "first"))
 	args := []string{"--exec", "shortLived describe-any-case", "--env", "FIRST", "--only", "list/*", "--only", "describe/*", "--cases", "50"}
 	several := runJobs(t, "3", args)
-	if !strings.Contains(several.stderr, "one worker tests 1 of ") {
+	if !strings.Contains(several.stderr, "bridgecheck: 1 of ") {
 		t.Errorf("nothing was tested again: %s", several.stderr)
 	}
 	same(t, runJobs(t, "1", args), several)
