@@ -167,14 +167,14 @@ func (s *Server) Misbehave(how Misbehaviour) {
 	s.changed = make(chan struct{})
 }
 
-// Misbehaves reports whether the server, if there is one, fails in a way.
-func (s *Server) Misbehaves() bool {
+// Hanging reports whether the server, if there is one, was made to hang.
+func (s *Server) Hanging() bool {
 	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fails != None
+	return s.fails == Hangs
 }
 
 // NameOtherIssuer makes the metadata name another server as the issuer, and that server's keys, until Misbehave(None).

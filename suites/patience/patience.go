@@ -47,7 +47,7 @@ type Settings struct {
 	WaitOut   bool               // wait while the site is busy or fails, and end the run where nobody is served any more
 	SiteLimit time.Duration      // how long the bridge waits for the site; 0: unknown
 	Observed  *site.Upstream     // what reaches the site; nil: it is not seen
-	Issuer    *authserver.Server // that a check may make fail; nil: there is none
+	Issuer    *authserver.Server // that a check may make hang; nil: there is none
 	Known     bool               // the site's data are known: most often it is the mock
 	Allowed   []string           // the tools that a run without a known site may run
 	Secrets   *redact.Redactor   // of messages
@@ -72,8 +72,9 @@ type Run struct {
 	lateness           lateness
 }
 
-// faulty reports whether a fault of the site or of the issuer is armed: then a bridge that fails, or does not respond, may be correct.
-func (r *Run) faulty() bool { return r.Observed.Faulty() || r.Issuer.Misbehaves() }
+// faulty reports whether a fault of the site is armed, or the issuer hangs: then a bridge that fails, or does not respond, may be
+// correct.
+func (r *Run) faulty() bool { return r.Observed.Faulty() || r.Issuer.Hanging() }
 
 // spent is what requests without a response have cost.
 func (r *Run) spent() *Timeouts {
