@@ -1,5 +1,6 @@
-// Package client sends one request to a bridge as one caller and reads the response, by HTTP or by MCP over it. It never
-// sends twice, never waits and blames nobody: package patience does, around it. It knows nothing of checks.
+// Package client sends one request to a bridge as one caller and reads the response, by HTTP or by MCP over it. It
+// never sends twice, but where MCP's path redirects, never waits and blames nobody: package patience does, around it. It knows
+// nothing of checks.
 //
 // A Client fills a Response from a Request; a Session speaks MCP through any Sender. The invariant: a failure of the
 // transport is kept in the response, in words for the bridge's author, for there are checks that expect one.
@@ -43,6 +44,7 @@ type Target struct {
 	Transport *http.Transport
 
 	documents documents
+	slash     atomic.Bool           // the bridge has sent clients of MCP to the same path with a slash at its end
 	front     atomic.Pointer[Proxy] // that was seen; nil: none was
 	looked    atomic.Bool           // for it, where no response has shown one
 }
@@ -137,6 +139,9 @@ func (c Client) NewResponse(r *Request) *Response {
 // NewRequest makes the HTTP request and notes in the response what is sent.
 func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.Request, error) {
 	target := c.base() + r.Path
+	if r.Path == MCPPath && c.slash.Load() {
+		target += "/"
+	}
 	if r.Address != "" {
 		target = r.Address
 	}
@@ -167,6 +172,16 @@ func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.R
 	return req, nil
 }
 
+// toSlash reports whether a response sends its client to the same address with a slash at its end, as routers do that serve a
+// path below. Clients of MCP follow where the verb stays what it is (RFC 9110, 15.4.8), and so does a run, from then on at once.
+func toSlash(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+		return false
+	}
+	to, err := resp.Location()
+	return err == nil && to.Scheme == resp.Request.URL.Scheme && to.Host == resp.Request.URL.Host && to.Path == resp.Request.URL.Path+"/"
+}
+
 // Exchange sends the request and fills in the response. Dropped reports that a connection that had served before was closed
 // in place of a response: a server may do so at any time.
 func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
@@ -193,6 +208,10 @@ func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time
 			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
 	}
 	defer resp.Body.Close()
+	if r.Path == MCPPath && toSlash(resp) && r.Rewind() {
+		c.slash.Store(true)
+		return c.Exchange(ctx, r, a, limit)
+	}
 	a.Status, a.Header = resp.StatusCode, resp.Header
 	if err := a.receive(ctx, resp, r.Until); err != nil {
 		a.Err = NoResponse(ctx, err)

@@ -317,6 +317,21 @@ func mcpMutants() []Mutant {
 	}
 }
 
+// onlyWithSlash serves MCP at the path with a slash at its end, and redirects to it.
+func onlyWithSlash(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/mcp":
+			http.Redirect(w, r, "/mcp/", http.StatusTemporaryRedirect)
+			return
+		case "/mcp/":
+			r = r.Clone(r.Context())
+			r.URL.Path = "/mcp"
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // mcpVariants are correct MCP servers that differ from the reference.
 func mcpVariants() []Mutant {
 	return []Mutant{
@@ -332,6 +347,7 @@ func mcpVariants() []Mutant {
 		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseDelete(http.StatusNotFound)},
 		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another", Claims: "-tools,-mcp-2026",
 			Middleware: endingSessions(10)},
+		{Name: "mcp-behind-a-slash", MCP: true, Why: "a router may send the client to the path with a slash at its end, and keep the verb", Middleware: onlyWithSlash},
 		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Method != "tools/list" && m.Method != "tools/call" {
