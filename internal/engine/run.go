@@ -124,7 +124,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 		s.Close()
 		return nil, err
 	}
-	env.Run.Spent = o.Pass.Spent // from here on: each bridge responds once, or is none
+	env.Run.Spent, env.Run.Brief = o.Pass.Spent, o.Pass.Independent // from here on: each bridge responds once, or is none
 	if err := env.MeasureNow(ctx); err != nil {
 		s.Close()
 		return nil, &UnreachableError{URL: env.URL, Reason: err}

@@ -51,6 +51,7 @@ type Settings struct {
 	Known     bool               // the site's data are known: most often it is the mock
 	Allowed   []string           // the tools that a run without a known site may run
 	Secrets   *redact.Redactor   // of messages
+	Brief     bool               // the run ends where the bridge does not respond: somebody tests again what it has tested
 	Spent     *Timeouts          // of runs before this one; nil: there are none
 }
 

@@ -178,6 +178,14 @@ func (s *sending) waitForPlace() {
 	}
 }
 
+// ExemptIfLimited exempts the check, which found calls one after the other, where it had to wait for a bridge that limits how often
+// its caller calls.
+func (s *Scope) ExemptIfLimited() {
+	if s.waited.Load() > 0 {
+		s.Exempt("the bridge limits how often a caller may call, and the check calls many times at once: raise that limit of the bridge while it is tested")
+	}
+}
+
 // siteRefusedNone reports whether a known site has refused no request for its number since this one was sent.
 func (s *sending) siteRefusedNone() bool {
 	return s.run.Known && !slices.ContainsFunc(s.run.Observed.Entries(s.since), func(e journal.Entry) bool { return e.Status == http.StatusTooManyRequests })

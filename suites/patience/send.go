@@ -108,6 +108,9 @@ func (s *sending) learn() {
 		atSite = s.run.Observed.Worked(s.since)
 	}
 	s.run.spent().note(s.kind, a, slow, atSite)
+	if why := s.run.Carried(); s.run.Brief && why != "" && errors.Is(a.Err, client.ErrTimeout) {
+		s.run.End(errors.New(why))
+	}
 }
 
 // ended says why the response shows nothing of the bridge: the run has ended meanwhile, or the bridge is gone, which ends it.
