@@ -178,6 +178,9 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.sent("/mcp as agent: 200", `"tools/call"`, "content.search ran", "keeps mcp/initialize", "keeps mcp/structured-content")
 		b.Run(chromedp.Click(`[value="REST"]`))
 		b.sent("/mcp/tools/invoke as agent: 200", "content.search ran", "keeps invoke/answers-result")
+		b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#result').replaceChildren();
+			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true, bubbles: true}))`)) // the result has the focus
+		b.Until(`document.querySelector('#result').textContent.includes('as agent: 200')`)
 	})
 	flow("faults", func(b *flows) {
 		b.open(toCall)
@@ -196,6 +199,11 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.press(button("Disarm"))
 		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 0 armed' && document.activeElement.matches('#faults summary')`)
 		b.sent("as agent: 200")
+		b.Run(chromedp.SetValue(`#kind`, "status"), chromedp.SetValue(`#more`, `{"status": 503, "count": 1}`))
+		b.press(`document.querySelector('#arm')`)
+		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 1 armed'`)
+		b.sent("as agent: 503")
+		b.Until(`document.querySelector('#faults summary').textContent === 'Faults: 0 armed'`)
 	})
 	flow("site", func(b *flows) {
 		for _, change := range []struct{ caller, control, part string }{

@@ -122,6 +122,16 @@ function startRaw() {
   });
 }
 
+// countFaults shows which faults are armed still: a request may have been the last of one.
+async function countFaults() {
+  if (!document.querySelector('#faults li')) return;
+  const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html');
+  for (const part of ['#faults summary', '#faults ul']) {
+    const shown = document.querySelector(part), now = page.querySelector(part);
+    if (shown.outerHTML !== now.outerHTML) shown.replaceWith(now); // else a button goes that somebody is about to press
+  }
+}
+
 async function send(make) {
   const button = form.querySelector('[type="submit"]'), result = document.querySelector('#result');
   clear();
@@ -134,6 +144,7 @@ async function send(make) {
     result.innerHTML = answer; // a template of ours, which escapes what the bridge sent
     result.focus({preventScroll: true});
     if (result.getBoundingClientRect().top > innerHeight * 2 / 3) result.parentElement.scrollIntoView();
+    await countFaults();
   } catch (e) {
     document.querySelector('#problem').textContent = e instanceof TypeError ? gone : e.message;
   } finally {
@@ -147,7 +158,7 @@ if (form) {
     e.preventDefault();
     send(make);
   });
-  form.addEventListener('keydown', e => {
+  document.addEventListener('keydown', e => {
     if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) form.requestSubmit();
   });
 }

@@ -56,7 +56,7 @@ func ofResult(method string, kind mcpschema.Kind) func(*check.T, *check.Response
 		var asked struct{ Method string }
 		revision := check.Revision(a.Sent.Get("Mcp-Protocol-Version"))
 		known := []check.Revision{check.MCP2025June, check.MCP2025November, check.MCP2026July}
-		if json.Unmarshal([]byte(a.Shown), &asked) != nil || asked.Method != method || a.RPC()["result"] == nil || !slices.Contains(known, revision) {
+		if json.Unmarshal([]byte(a.Shown), &asked) != nil || asked.Method != method || a.RPCResult() == nil || a.RPCResult()["isError"] == true || !slices.Contains(known, revision) {
 			return nil
 		}
 		return BeValid(revision, kind)
