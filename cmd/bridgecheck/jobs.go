@@ -31,7 +31,7 @@ const (
 	mostJobs    = 12   // without --jobs
 	mostAtSite  = 8    // the same, where they share a real site
 	perCore     = 4    // the reference bridge waits more than it computes
-	perAgain    = 2    // the same, of what is tested again: others may have had too little of it
+	perAgain    = 2    // of what is tested again, perhaps because the workers before had too little of a processor
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle    = 1300 // milliseconds of checks that one bridge is started for
@@ -94,7 +94,8 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 
 // shift runs bundles in the workers of a staff, and spends the time of it. A pass that is not independent is the last: what it finds
 // counts, and what does not respond is waited for by all its workers together as by one.
-func (f *runFlags) shift(cmd *cobra.Command, p *plan, staff workers.Staff, pass engine.Pass, bundles []workers.Bundle, cleared func() error) ([][]*engine.Part, workers.Again, error) {
+func (f *runFlags) shift(cmd *cobra.Command, p *plan, staff workers.Staff, pass engine.Pass, bundles []workers.Bundle, cleared func() error) (
+	[][]*engine.Part, workers.Again, error) {
 	logs := &workerLogs{of: map[int]*bridgeLog{}}
 	defer logs.close()
 	began := time.Now()
@@ -143,7 +144,7 @@ func (p *plan) work(ctx context.Context, w *workers.Worker, aside func(*bridgeLo
 			return err
 		}
 		if !pass.Independent {
-			part.Carried = ""
+			part.Carried = "" // there is no third time
 		}
 		if err := w.Done(part); err != nil {
 			return err

@@ -175,13 +175,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 // lookAtMachine says what the machine is short of before the run meets it. The error says that nothing can be tested for it.
 func (p *plan) lookAtMachine() error {
 	log.SetOutput(io.Discard) // net/http writes there what a site does wrong on purpose, and what the machine refuses
-	lacks, none, noLoopback := machine.Lacks(p.reportDir, os.TempDir())
+	lacks, fatal, noLoopback := machine.Lacks(p.reportDir, os.TempDir())
 	p.lacks = lacks
 	if p.target.URL == "" || p.mockListen != "" { // else the bridge may be elsewhere
-		none = cmp.Or(none, noLoopback)
+		fatal = cmp.Or(fatal, noLoopback)
 	}
-	if none != "" {
-		return fmt.Errorf("nothing can be tested: %s", none)
+	if fatal != "" {
+		return fmt.Errorf("nothing can be tested: %s", fatal)
 	}
 	for _, lack := range p.lacks {
 		fmt.Fprintf(p.warnings, "bridgecheck: %s\n", terminal.Escape(lack))

@@ -128,7 +128,7 @@ async function countFaults() {
   const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html');
   for (const part of ['#faults summary', '#faults ul']) {
     const shown = document.querySelector(part), now = page.querySelector(part);
-    if (shown.outerHTML !== now.outerHTML) shown.replaceWith(now); // else a button goes that somebody is about to press
+    if (shown.outerHTML !== now.outerHTML) shown.replaceWith(now); // a button that somebody is about to press stays
   }
 }
 
@@ -159,7 +159,7 @@ if (form) {
     send(make);
   });
   document.addEventListener('keydown', e => {
-    if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) form.requestSubmit();
+    if (e.key === 'Enter' && (e.ctrlKey || e.metaKey) && !e.target.closest('form:not(#call)')) form.requestSubmit();
   });
 }
 document.addEventListener('input', e => {

@@ -435,11 +435,12 @@ type Shown struct {
 	Wrong string // what breaks it; "": the exchange keeps it
 }
 
-// ShownBy are the clauses that a response of the three endpoints or of MCP keeps or breaks by itself. What a proxy made, or a bridge that limits
-// how often it is called, shows none, nor does the response to HEAD, which has no body.
+// ShownBy are the clauses that a response of the three endpoints or of MCP keeps or breaks by itself. What a proxy made, or a bridge
+// that limits how often it is called, shows none, nor does the response to HEAD, which has no body.
 func ShownBy(t *check.T, a *check.Response) []Shown {
 	var all []Shown
-	if a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead || !slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath, client.MCPPath}, a.Path) {
+	shows := slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath, client.MCPPath}, a.Path)
+	if !shows || a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead {
 		return nil
 	}
 	for _, c := range areas.Checks() {

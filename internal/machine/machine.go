@@ -161,9 +161,9 @@ func garbage(live, most uint64) int {
 	return int(min(max((most-live)*10/max(live, 1)*10, leastGarbage), mostGarbage))
 }
 
-// Lacks lists what the machine is short of for a run that writes below the directories. Where nothing works without it, none says
-// so, too; noLoopback does where it has no way from a process to another.
-func Lacks(written ...string) (all []string, none, noLoopback string) {
+// Lacks lists what the machine is short of for a run that writes below the directories. Two of them are given by themselves, too: fatal
+// is one without which nothing works, noLoopback that the machine has no way from a process to another.
+func Lacks(written ...string) (all []string, fatal, noLoopback string) {
 	if why := FewFiles(); why != "" {
 		all = append(all, why)
 	}
@@ -171,9 +171,10 @@ func Lacks(written ...string) (all []string, none, noLoopback string) {
 		all = append(all, why)
 	}
 	if n := threads(); n < threadsOfRun {
-		all = append(all, fmt.Sprintf("the machine lets this user have only %d processes and threads: raise the limit (ulimit -u %d, or that of the container)", n, 4*threadsOfRun))
-		if n < fewestThreads {
-			none = all[len(all)-1]
+		why := fmt.Sprintf("the machine lets this user have only %d processes and threads: raise the limit (ulimit -u %d, or that of the container)",
+			n, 4*threadsOfRun)
+		if all = append(all, why); n < fewestThreads {
+			fatal = why
 		}
 	}
 	if n := processorTime(); n < secondsOfRun {
@@ -193,7 +194,7 @@ func Lacks(written ...string) (all []string, none, noLoopback string) {
 		}
 		all = append(all, noLoopback)
 	}
-	return all, none, noLoopback
+	return all, fatal, noLoopback
 }
 
 // connect makes a connection as a run makes many.

@@ -30,8 +30,8 @@ func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool, inste
 }
 
 // AwaitBack waits until the bridge shows the site as it was before the check, so that the next one is not blamed for what it has
-// left. A bridge whose TTL is longer than the one configured, or that prolongs it whenever it is asked, is left alone for a time
-// as well, as long as that helps: fresh/ttl-expiry fails for it.
+// left. A bridge that still shows the check's site, as its TTL is longer than the one configured or starts anew with each request, is
+// then left alone for twice the time; where that did not help once, the run does it no more. Such a bridge fails fresh/ttl-expiry.
 func (t *T) AwaitBack(ctx context.Context, back func() bool) {
 	if t.Await(ctx, back) || t.lags {
 		return

@@ -26,7 +26,7 @@ import (
 
 var given = settings.Flags(flag.CommandLine)
 
-// TestConformance runs the suite. Without a bridge it fails, but for a `go test ./...` that asks for nothing: that skips it.
+// TestConformance runs the suite. Without a bridge it fails where somebody asked for it; a plain `go test ./...` skips it.
 func TestConformance(t *testing.T) {
 	suite, reporter := GinkgoConfiguration()
 	g := must.Get(given(t.Context()))(t)
@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 	RunSpecs(t, "bridge conformance", suite, reporter)
 }
 
-// asked reports whether somebody wanted this suite to run: by the ginkgo command or a flag of it, or by a variable, if it is empty.
+// asked reports whether somebody wants this suite to run: there is a flag of ginkgo or of the suite, or BRIDGE_URL, even if empty.
 func asked() bool {
 	_, is := os.LookupEnv("BRIDGE_URL")
 	flag.Visit(func(f *flag.Flag) { is = is || !strings.HasPrefix(f.Name, "test.") })

@@ -108,8 +108,8 @@ func (s *sending) learn() {
 		atSite = s.run.Observed.Worked(s.since)
 	}
 	s.run.spent().note(s.kind, a, slow, atSite)
-	if why := s.run.Carried(); s.run.Brief && why != "" && errors.Is(a.Err, client.ErrTimeout) {
-		s.run.End(errors.New(why))
+	if s.run.Brief && errors.Is(a.Err, client.ErrTimeout) {
+		s.run.End(errors.New(s.run.Carried()))
 	}
 }
 

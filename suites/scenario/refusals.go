@@ -224,9 +224,9 @@ func (s Placeholders) In(text string) (filled string, ok bool) {
 	return text, true
 }
 
-// LookalikePage returns the headers of a request by a web page whose host is the bridge's and an ending. Where the bridge serves
-// whoever names it without its port, as browsers do where that is the usual one, they name it so: what is compared by its beginning
-// with the Host is seen then.
+// LookalikePage returns the headers of a request from a web page whose host begins with the bridge's and has an ending. A bridge that
+// compares only the beginning of the Origin with the Host shows it where the Host has no port, as browsers leave the usual one out:
+// so the Host is without one, unless the bridge refuses that.
 func LookalikePage(t *check.T, ending string, send func(http.Header) *check.Response) http.Header {
 	page := http.Header{"Host": {t.Hostname()}}
 	if !send(page.Clone()).Succeeded() {

@@ -39,7 +39,8 @@ func mappingValueMutants() []Mutant {
 		{Name: "usage-formatted", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "the usage is the format of a printf without arguments", Middleware: onTextOf("description", func(s string) string {
 			return strings.ReplaceAll(s, "%%", "%")
 		})},
-		{Name: "enum-values-once-as-text", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "array_unique() of PHP compares 1 and the text 1 as equal",
+		{Name: "enum-values-once-as-text", Breaks: Clauses("mapping/properties-complete"), Origin: Peer,
+			Why: "array_unique() of PHP compares 1 and the text 1 as equal",
 			Middleware: onProperty(func(p map[string]any) {
 				values, _ := p["enum"].([]any)
 				var kept []any

@@ -345,8 +345,8 @@ func mcpVariants() []Mutant {
 			})},
 		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseDelete(http.StatusMethodNotAllowed)},
 		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseDelete(http.StatusNotFound)},
-		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another", Claims: "-tools,-mcp-2026",
-			Middleware: endingSessions(10)},
+		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another",
+			Claims: "-tools,-mcp-2026", Middleware: endingSessions(10)},
 		{Name: "mcp-behind-a-slash", MCP: true, Why: "a router may send the client to the path with a slash at its end, and keep the verb", Middleware: onlyWithSlash},
 		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
 			Middleware: onRPC("", func(m *rpc) {

@@ -50,13 +50,16 @@ func BeValid(revision check.Revision, kind mcpschema.Kind) types.GomegaMatcher {
 	}}
 }
 
-// ofResult is BeValid of one response with a result, to a request that says its revision in a header.
+// ofResult is BeValid for a response to the method that has a result, and no error in it. The request says its revision in a header.
 func ofResult(method string, kind mcpschema.Kind) func(*check.T, *check.Response) types.GomegaMatcher {
 	return func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		var asked struct{ Method string }
 		revision := check.Revision(a.Sent.Get("Mcp-Protocol-Version"))
 		known := []check.Revision{check.MCP2025June, check.MCP2025November, check.MCP2026July}
-		if json.Unmarshal([]byte(a.Shown), &asked) != nil || asked.Method != method || a.RPCResult() == nil || a.RPCResult()["isError"] == true || !slices.Contains(known, revision) {
+		if json.Unmarshal([]byte(a.Shown), &asked) != nil || asked.Method != method || !slices.Contains(known, revision) {
+			return nil
+		}
+		if result := a.RPCResult(); result == nil || result["isError"] == true {
 			return nil
 		}
 		return BeValid(revision, kind)

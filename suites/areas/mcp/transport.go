@@ -107,7 +107,7 @@ func session(ctx context.Context, t *check.T) {
 		for _, who := range t.Callers(check.Discoverer, check.Anonymous) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
-		s = &check.Session{Client: s.Client, Revision: s.Revision, ID: s.ID}
+		s = &check.Session{Client: s.Client, Revision: s.Revision, ID: s.ID} // it is not opened again
 		ended := s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: s.Headers("", nil)})
 		if ended.Status >= http.StatusBadRequest {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route

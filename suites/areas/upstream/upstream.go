@@ -193,9 +193,13 @@ func headersChosen(ctx context.Context, t *check.T) {
 	t.Upstream.Mark()
 	t.As(call.Identity).Send(ctx, check.Request{Path: check.ListPath, Header: sent})
 	t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent, Body: bytes.NewReader(call.Body()), Show: string(call.Body())})
+	reached := t.Upstream.Journal()
+	if len(reached) == 0 {
+		check.NotTestable("no list and no call with headers that are meant for the bridge reaches the site")
+	}
 	for name := range check.InOrder(sent) {
 		t.Row(call.Identity, "", name, func() {
-			for _, entry := range t.Upstream.Journal() {
+			for _, entry := range reached {
 				t.Expect(entry.Header.Values(name)).To(BeEmpty(), check.Mismatch("a request with the header "+name, "requests to the site without it", entry.HTTPMethod+" "+entry.Path+" with it"))
 			}
 		})
