@@ -60,13 +60,12 @@ selftest: build ## every mutant fails, every correct variant passes; FULL=1: eve
 # first; they end with the shell that started them, however it ends.
 RUNS := 50
 LOAD := 0
+TAKE_CORES = if test $(LOAD) = 1; then for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; fi
 stability: build ## RUNS=50 runs in a row give the same verdicts; LOAD=1: beside busy processors
 	@dir=$$(mktemp -d); hogs=; same=0; \
 	trap 'kill $$hogs 2>/dev/null; rm -rf "$$dir"' EXIT; trap 'exit 130' HUP INT TERM; \
 	for i in $$(seq $(RUNS)); do \
-		if test $(LOAD) = 1 && test $$i = 2; then \
-			for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; \
-		fi; \
+		if test $$i = 2; then $(TAKE_CORES); fi; \
 		bin/bridgecheck run --quiet --report-dir "$$dir/$$i" >/dev/null 2>&1; \
 		if test -e "$$dir/$$i/report.json" && bin/bridgecheck report diff "$$dir/1" "$$dir/$$i" >"$$dir/diff" 2>&1 && grep -q '^no difference' "$$dir/diff"; \
 		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \
@@ -78,11 +77,13 @@ stability: build ## RUNS=50 runs in a row give the same verdicts; LOAD=1: beside
 VARIANTS = $(shell sed -n '/^.. Correct variants/,$$ s/^- \([^:]*\):.*/\1/p' docs/kill-matrix.md)
 BESIDE  := 8
 variants: build ## every correct variant in a run of its own is blamed for nothing; LOAD=1: beside busy processors
-	@hogs=; trap 'kill $$hogs 2>/dev/null' EXIT; trap 'exit 130' HUP INT TERM; \
-	if test $(LOAD) = 1; then \
-		for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; \
-	fi; \
+	@hogs=; trap 'kill $$hogs 2>/dev/null' EXIT; trap 'exit 130' HUP INT TERM; $(TAKE_CORES); \
 	printf '%s\n' $(VARIANTS) | xargs -P $(BESIDE) -I NAME sh -c 'said=$$(bin/bridgecheck selftest --mutant NAME 2>&1) && echo "NAME: blamed for nothing" || { echo "NAME: BLAMED"; echo "$$said"; exit 1; }'
+
+# The verdicts on programs that others wrote, and on small inputs from public reports: what fails is what the tests' tables name.
+zoo: test/clients/node_modules ## servers, gateways and client libraries of others have the verdicts of their ledgers; LOAD=1: beside busy processors
+	@hogs=; trap 'kill $$hogs 2>/dev/null' EXIT; trap 'exit 130' HUP INT TERM; $(TAKE_CORES); \
+	go test -count=1 -v -timeout 40m -run 'TestCases|TestServersOfOthers|TestGatewaysBefore|TestLibraries' ./test/clients
 
 # Each line: one worker, then as many as help; how many times as fast, the checks that passed in a second, and what they
 # compared apart: a tool, a caller or a row of a table with a finding of its own. In process a clause is checked for each kind

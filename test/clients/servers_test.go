@@ -226,15 +226,22 @@ func serving(t *testing.T, address string, cmd *exec.Cmd) []string {
 	cmd.Stderr = t.Output()
 	must.Do(t, cmd.Start())
 	endsWith(t, cmd)
+	answering(t, address)
+	return []string{"--url", "http://" + address}
+}
+
+// answering waits until something listens at an address.
+func answering(t *testing.T, address string) {
+	t.Helper()
 	ctx := within(t, time.Minute)
 	for {
 		if c, err := net.Dial("tcp", address); err == nil {
 			c.Close()
-			return []string{"--url", "http://" + address}
+			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s does not listen on %s", cmd, address)
+			t.Fatalf("nothing listens on %s", address)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
