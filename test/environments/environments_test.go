@@ -169,7 +169,7 @@ func (l *limits) have(t *testing.T, need string) string {
 	case "memory":
 		return l.group(t, "memory", "memory.max", value+"M", "memory.limit_in_bytes", value+"M")
 	case "processor":
-		return l.group(t, "cpu", "cpu.max", "300000 1000000", "cpu.cfs_quota_us", "300000", "cpu.cfs_period_us", "1000000")
+		return l.group(t, "cpu", "cpu.max", value+"000 1000000", "cpu.cfs_quota_us", value+"000", "cpu.cfs_period_us", "1000000")
 	default:
 		if _, err := exec.LookPath(kind); err != nil {
 			return err.Error()

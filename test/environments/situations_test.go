@@ -101,14 +101,17 @@ chmod +x b.sh; mkdir r; unshare -m sh -c 'mount -t tmpfs -o size=4k none r && ex
 	{name: "few addresses", set: `ulimit -v 900000; "$BC" run $ONE`, exit: either, says: []string{"the machine gives a process 878 MiB of addresses: raise the limit (ulimit -v unlimited)"}},
 	{name: "256 MiB of memory", set: `"$BC" run $EXEC --jobs 1`, needs: []string{"memory 256"}, exit: either, long: true},
 	{name: "512 MiB of memory", set: `"$BC" run $EXEC`, needs: []string{"memory 512"}, exit: either, long: true},
-	{name: "a third of a processor, in slices of a second", set: `"$BC" run`, needs: []string{"processor 0.3"}, exit: either, long: true},
+	{name: "a third of a processor, in slices of a second", set: `"$BC" run`, needs: []string{"processor 300"}, exit: either, long: true},
+	{name: "20 ms of a processor in a second, two shards", set: `shard() { "$BC" run --shard $1/2 --run-id x --only load/concurrent-exact --only list/answers-json --report-dir $1 $EXEC; }
+		shard 1; shard 2; echo merged; exec "$BC" report merge 1 2 --report-dir all`,
+		needs: []string{"processor 20"}, exit: 4, says: []string{"merged\nNOT TESTABLE  load/concurrent-exact", "the machine is overloaded", "at fault: the machine (1 MUST not tested)"}, long: true},
 	{name: "few ports", set: `unshare -n sh -c 'ip link set lo up && echo "40000 40060" >/proc/sys/net/ipv4/ip_local_port_range && exec "$BC" run $EXEC'`,
 		needs: []string{"root", "unshare", "ip"}, exit: either, says: []string{"the machine has only 61 ports for connections"}, long: true},
 
 	// What is wrong is found all the same.
 	{name: "ten mutants, 128 open files", set: `ulimit -n 128; ` + tenMutants, long: true},
 	{name: "ten mutants, 512 MiB of memory", set: tenMutants, needs: []string{"memory 512"}, long: true},
-	{name: "ten mutants, a third of a processor", set: tenMutants, needs: []string{"processor 0.3"}, long: true},
+	{name: "ten mutants, a third of a processor", set: tenMutants, needs: []string{"processor 300"}, long: true},
 
 	// Networks.
 	{name: "no loopback interface, one process", set: `unshare -n "$BC" run`, needs: []string{"root", "unshare"}, exit: 4, says: []string{"nothing can be tested: the machine", "ip link set lo up"}},
