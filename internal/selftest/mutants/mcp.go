@@ -47,6 +47,13 @@ func mcpMutants() []Mutant {
 					m.Response["id"] = nil
 				}
 			})},
+		{Name: "mcp-list-fails", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "one tool whose schema cannot be written takes the whole list with it, as with another zod beside @rekog/mcp-nest",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Result() != nil {
+					delete(m.Response, "result")
+					m.Response["error"] = map[string]any{"code": -32603, "message": "Tool schema cannot be advertised."}
+				}
+			})},
 		{Name: "mcp-cursor-as-number", MCP: true, Breaks: Clauses("mcp/tools-list"), MayFail: Clauses("mcp/parity", "mcp/stateless-2026"), Origin: Imagined,
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if r["nextCursor"] != nil {

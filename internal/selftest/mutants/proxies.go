@@ -37,8 +37,7 @@ func brokenProxies(area string) []Mutant {
 			}
 		}))},
 		{Name: "proxy-gives-up-early", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "proxy_read_timeout is shorter than the bridge waits for its site", Middleware: asNginx(givesUpEarly)},
-		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/session", "mcp/initialize", "mcp/tools-list", "mcp/invalid-cursor", "mcp/unknown-tool", "mcp/invalid-arguments", "mcp/execution-error", "mcp/undeclared-argument",
-			"mcp/bad-version-header", "mcp/origin", "mcp/notification-202", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on", Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/initialize", "mcp/tools-list", "mcp/unknown-tool", "mcp/invalid-arguments", "mcp/execution-error", "mcp/undeclared-argument", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on", Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Header.Del("Mcp-Session-Id")
 			next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
 		}))},

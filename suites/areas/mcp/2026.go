@@ -37,8 +37,7 @@ func stateless2026(ctx context.Context, t *check.T) {
 	s := t.As(check.Agent).MCP(ctx, check.MCP2026July)
 	t.Expect(s.Opened).To(match.Conform("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
 	t.Expect(s.Opened).To(BeValid(check.MCP2026July, mcpschema.Discover))
-	first := s.ListTools(ctx, "")
-	t.Expect(first).To(HaveTools())
+	mustList(ctx, s)
 	scopes, hint := []any{"private"}, "resultType complete, cacheScope private and a ttlMs of 0 or more"
 	all := check.ListAllTools(ctx, s)
 	if sameForEveryone(ctx, t, all.Names()) {

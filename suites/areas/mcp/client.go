@@ -87,6 +87,14 @@ func MustListTools(ctx context.Context, s *check.Session) check.MCPListing {
 	return l
 }
 
+// mustList sends the tools/list that has to succeed before a check expects a refusal: without it the check is not testable.
+func mustList(ctx context.Context, s *check.Session) {
+	page := s.ListTools(ctx, "")
+	if _, ok := page.RPCResult()["tools"].([]any); !ok {
+		check.BlockedBy(check.Mismatch(page.Subject(), "a page of tools", page.RPCOutcome()).About("tools/list, which the check needs, failed"), "mcp/tools-list")
+	}
+}
+
 // toolResult is a parsed result of tools/call.
 type toolResult struct {
 	isError    bool

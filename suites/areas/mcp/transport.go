@@ -23,7 +23,7 @@ func badVersionHeader(ctx context.Context, t *check.T) {
 	spoken := revisions(ctx, t)
 	for _, revision := range spoken {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
-		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		mustList(ctx, s)
 		for _, version := range spot(spoken, revision, unknownVersions) {
 			h := s.Headers("tools/list", nil)
 			h.Set("MCP-Protocol-Version", version)
@@ -44,7 +44,7 @@ func origin(ctx context.Context, t *check.T) {
 	origins = append(origins, lookalike.Get("Origin"))
 	for _, revision := range spoken {
 		s := opened(t.As(check.Agent).MCP(ctx, revision)) // which the check may end
-		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		mustList(ctx, s)
 		refused := []int{403}
 		if revision == check.MCP2025June { // which names no status
 			refused = []int{400, 401, 403, 404, 421}
@@ -84,7 +84,7 @@ func session(ctx context.Context, t *check.T) {
 	}
 	for _, revision := range revisions {
 		s := opened(t.As(check.Agent).MCP(ctx, revision)) // which the check may end
-		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		mustList(ctx, s)
 		if s.ID == "" {
 			continue // sessions are optional
 		}
@@ -122,6 +122,7 @@ func session(ctx context.Context, t *check.T) {
 func notification202(ctx context.Context, t *check.T) {
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
+		mustList(ctx, s)
 		methods := []string{"notifications/initialized", "notifications/cancelled"}
 		if revision.Stateless() {
 			methods = methods[1:]
