@@ -34,6 +34,12 @@ const (
 // reason says what is missing, or what would make the clause testable.
 func NotTestable(reason string) { End(Ending{Kind: Missing, Why: Finding{Subject: reason}}) }
 
+// TooSlow is NotTestable for want of time; where others compute, too, the reason is the machine.
+func (t *T) TooSlow(reason string) {
+	t.ExemptIfCrowded()
+	NotTestable(reason)
+}
+
 // BlockedBy ends the running check because the bridge did not do what the check builds on. The clauses are those that
 // test exactly that. Where none of them fails in this run, the running check's clause fails itself, with the finding.
 func BlockedBy(why Finding, clauses ...string) { End(blockedBy(why, clauses)) }
