@@ -70,12 +70,19 @@ type Outcome struct {
 	AtSite    bool     // the check looked at the site or changed it
 }
 
+// casesInPlaces is how many cases a check generates at most for a bridge that limits how often a caller calls: at one call in a
+// second they fit into the time that a check waits.
+const casesInPlaces = 40
+
 // Test runs one check and returns what it found. The contract decides whether the clause applies: a capability that is not
 // claimed makes it not applicable, a site that cannot be seen makes it not testable.
 func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 	clause, ok := e.Contract.Clause(c.ID)
 	if !ok {
 		panic(c.ID + " is not in the contract")
+	}
+	if e.LimitsCalls() {
+		e.Cases = min(e.Cases, casesInPlaces)
 	}
 	t := e.begin(c.ID)
 	ended := t.run(ctx, func(ctx context.Context) {

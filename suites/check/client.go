@@ -119,6 +119,12 @@ func (t *T) Knows(who Identity) bool {
 	return ok
 }
 
+// Waiting returns the client that waits where the bridge limits how often it calls, as one of As does: its credentials are right.
+func (c Client) Waiting() Client {
+	c.Policy = patience.Wait
+	return c
+}
+
 // WithoutWaiting returns the client that takes the bridge's 429 for the response.
 func (c Client) WithoutWaiting() Client {
 	c.Policy = patience.NoWait

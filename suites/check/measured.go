@@ -416,6 +416,9 @@ func (e *Environment) Measured() []reports.Measurement {
 	if sent := e.Wrong.Load(); e.Spares() && sent > 0 {
 		rows = append(rows, reports.Measurement{What: "requests with wrong credentials", Measured: fmt.Sprintf("%d of at most %d", min(sent, MostWrong), MostWrong)})
 	}
+	if e.LimitsCalls() {
+		rows = append(rows, reports.Measurement{What: "generated cases of a check, as the bridge limits how often a caller calls", Measured: fmt.Sprintf("at most %d", e.Cases)})
+	}
 	for _, row := range []*reports.Measurement{e.measuredPages, e.measuredUpstream, e.measuredRate} {
 		if row != nil {
 			rows = append(rows, *row)

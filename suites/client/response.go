@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,8 +60,15 @@ func (a *Response) Subject() string {
 // Throttled reports whether the bridge, or a proxy, which often does not say for how long, refused the request because of how many
 // came before it: any bridge may, and a run sends more credentials than people do. A nil response was not.
 func (a *Response) Throttled() bool {
-	return a != nil && a.Status == http.StatusTooManyRequests && (a.Header.Get("Retry-After") != "" || a.MadeBy() != nil)
+	return a != nil && (a.Status == http.StatusTooManyRequests && (a.Header.Get("Retry-After") != "" || a.MadeBy() != nil) || a.ThrottledByMCP())
 }
+
+// ThrottledByMCP reports whether a call of a tool by MCP, which has neither status nor code for it, failed with words of a limit.
+func (a *Response) ThrottledByMCP() bool {
+	return a.Status == http.StatusOK && strings.Contains(a.Shown, `"tools/call"`) && bytes.Contains(a.Body, []byte(`"isError"`)) && ofLimit.Match(a.Body)
+}
+
+var ofLimit = regexp.MustCompile(`(?i)too often|too many (calls|requests)|rate.?limit|throttled`)
 
 // Outcome says in one line what came.
 func (a *Response) Outcome() string {
@@ -279,7 +287,7 @@ func (a *Response) Challenges() string {
 func (a *Response) Busy() (pause time.Duration, busy bool) {
 	after := a.Header.Get("Retry-After")
 	if a.Status != http.StatusTooManyRequests && (a.Status != http.StatusServiceUnavailable || after == "") {
-		return 0, false
+		return time.Second, a.ThrottledByMCP()
 	}
 	pause = time.Second
 	if seconds, err := strconv.Atoi(after); err == nil {

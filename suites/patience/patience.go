@@ -111,12 +111,13 @@ type Scope struct {
 	record func(a *client.Response, since int64) // as evidence
 	agent  func() client.Client
 
-	mu        sync.Mutex
-	exemption exemption
-	unsent    atomic.Int64 // requests that the run had no patience for
-	unserved  atomic.Bool  // the bridge did not serve a request
-	waited    atomic.Int64 // nanoseconds, for a bridge that limits how often its caller calls
-	traffic   traffic
+	mu         sync.Mutex
+	waitedFor  time.Duration // a bridge that limits how often its caller calls
+	waitsUntil time.Time     // end of the last of these waits
+	exemption  exemption
+	unsent     atomic.Int64 // requests that the run had no patience for
+	unserved   atomic.Bool  // the bridge did not serve a request
+	traffic    traffic
 }
 
 // Begin starts the scope of a check: record keeps an exchange as evidence, from a position of the site's journal; agent is

@@ -19,6 +19,7 @@ const (
 	firstWait   = 250 * time.Millisecond // each is twice as long as the one before
 	maxFutile   = 3                      // requests of a run that are sent again without effect
 	longestWait = 30 * time.Second       // each; a site that asks for more is not waited for
+	ofACheck    = 100 * time.Second      // for a bridge that limits how often its caller calls: 400 calls at 5 in a second fit in
 	manyRefused = 20                     // credentials that were refused; a bridge that then refuses callers for longer protects its site
 )
 
@@ -143,7 +144,11 @@ func (s *sending) waitForPlace() {
 	tool, _ := a.Invoked()
 	place := fmt.Sprint(s.Who, " ", s.kind, " ", tool)
 	for n := 0; a.Throttled() && s.siteRefusedNone(); n++ {
-		run.limits.Store(true)
+		if a.Status == http.StatusTooManyRequests {
+			run.limits.Store(true)
+		} else if !s.unseenBySite() {
+			return // the words are the site's
+		}
 		served, _ := run.places.LoadOrStore(place, false)
 		pause, _ := a.Busy()
 		refused := run.refusedCredentials.Load()
@@ -159,7 +164,7 @@ func (s *sending) waitForPlace() {
 		if run.futileWaits.Load() >= maxFutile {
 			return
 		}
-		if n == maxRetries || s.waited.Load() > int64(longestWait) || pause > longestWait || !s.request.Rewind() {
+		if n >= maxRetries && served == false || s.waited() > ofACheck || pause > longestWait || !s.request.Rewind() {
 			if served == true && pause <= longestWait {
 				s.Exempt(fmt.Sprintf("the bridge limits how often %s may call %s, and the check calls more often: raise that limit of the bridge while it is tested", s.Who, cmp.Or(tool, s.kind)))
 				return
@@ -167,7 +172,7 @@ func (s *sending) waitForPlace() {
 			run.futileWaits.Add(1)
 			return
 		}
-		s.waited.Add(int64(pause))
+		s.waits(pause)
 		if !s.retryAfter(pause) {
 			return
 		}
@@ -178,10 +183,34 @@ func (s *sending) waitForPlace() {
 	}
 }
 
+// waits notes that the check waits for a place; several that wait at the same time wait once.
+func (s *Scope) waits(pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if end := now.Add(pause); end.After(s.waitsUntil) {
+		if s.waitsUntil.After(now) {
+			now = s.waitsUntil
+		}
+		s.waitedFor += end.Sub(now)
+		s.waitsUntil = end
+	}
+}
+
+// waited is how long the check has waited for places.
+func (s *Scope) waited() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waitedFor
+}
+
+// LimitsCalls reports whether the bridge has refused a request because of how many came before it.
+func (r *Run) LimitsCalls() bool { return r.limits.Load() }
+
 // ExemptIfLimited exempts the check, which found calls one after the other, where it had to wait for a bridge that limits how often
 // its caller calls.
 func (s *Scope) ExemptIfLimited() {
-	if s.waited.Load() > 0 {
+	if s.waited() > 0 {
 		s.Exempt("the bridge limits how often a caller may call, and the check calls many times at once: raise that limit of the bridge while it is tested")
 	}
 }

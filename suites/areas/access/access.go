@@ -330,7 +330,7 @@ func withSession(t *check.T, who check.Identity) check.Client {
 	if t.Drupal != nil {
 		creds := check.Credentials{Cookie: t.Drupal.Session(who)}
 		t.Redact.Add(creds.Secrets()...)
-		return t.With(who, creds)
+		return t.With(who, creds).Waiting()
 	}
 	if creds, _ := t.CredentialsOf(who); creds.Cookie == "" {
 		check.NotTestable("there is no session cookie to send: configure " + who.String() + " with one")

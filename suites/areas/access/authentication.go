@@ -51,7 +51,7 @@ func authentications(t *check.T) []authentication {
 
 // client returns a client of an account that authenticates in this way.
 func (a authentication) client(t *check.T, who check.Identity) check.Client {
-	return t.With(who, a.of(who))
+	return t.With(who, a.of(who)).Waiting()
 }
 
 // altered returns credentials with one more character, which are nobody's.

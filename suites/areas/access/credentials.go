@@ -118,7 +118,7 @@ const revokedLooks = 4
 func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
 	for _, a := range authentications(t) {
 		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-		right, wrong := a.client(t, who), t.With("wrong credentials", altered(a.of(who)))
+		right, wrong := a.client(t, who).WithoutWaiting(), t.With("wrong credentials", altered(a.of(who)))
 		t.Row(who, "", a.name+" after a wrong one", func() {
 			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
 				return // access/credentials-forwarded tests that
@@ -274,7 +274,7 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 
 func perCredential(ctx context.Context, t *check.T) {
 	wide, narrow := newTokens(t.Drupal, t.Permissions(check.Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
-	one, two := t.With("the wide token", check.Credentials{Token: wide}), t.With("the narrow token", check.Credentials{Token: narrow})
+	one, two := t.With("the wide token", check.Credentials{Token: wide}).Waiting(), t.With("the narrow token", check.Credentials{Token: narrow}).Waiting()
 	special := scenario.DeniedTool(t, check.Discoverer, check.Agent)
 	if !slices.Contains(t.As(check.Agent).MustListAll(ctx).Names(), special) {
 		check.BlockedBy(check.Finding{Subject: "the agent does not see " + special}, "access/filtered-by-method")

@@ -73,7 +73,7 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 	forwarded := func(what string, creds check.Credentials) {
 		t.Row(who, me.Name, what, func() {
 			t.Drupal.Mark()
-			r := t.With(who, creds).Invoke(ctx, me.Name, me.Arguments)
+			r := t.With(who, creds).Waiting().Invoke(ctx, me.Name, me.Arguments)
 			expectCallsOf(t, who)
 			t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
 		})

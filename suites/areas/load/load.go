@@ -193,6 +193,16 @@ const waiting = 32
 func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, slowly mockdrupal.Fault) {
 	t.Call(ctx, fast).MustSucceed()
 	t.Call(ctx, slow).MustSucceed()
+	callers := []check.Invocation{slow}
+	if t.LimitsCalls() && t.Drupal != nil { // then not all can be one caller's
+		callers = nil
+		for range waiting {
+			of := slow
+			of.Identity = t.Drupal.NewUser(t.Permissions(slow.Identity)...)
+			t.Call(ctx, of).MustSucceed()
+			callers = append(callers, of)
+		}
+	}
 	slowly.Delay = hold
 	disarm := t.Upstream.Arm(slowly)
 	t.Upstream.Mark()
@@ -201,7 +211,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	go func() {
 		defer t.Recover()
 		defer close(ended)
-		check.AtOnce(waiting, func(int) { t.Call(ctx, slow) })
+		check.AtOnce(waiting, func(i int) { t.Call(ctx, callers[i%len(callers)]) })
 	}()
 	together := check.Within(ctx, hold/2, func() bool { return len(t.Upstream.Journal()) >= waiting/2 })
 	if !together {

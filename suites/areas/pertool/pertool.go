@@ -114,7 +114,7 @@ func scopes(ctx context.Context, t *check.T) {
 	for _, scope := range scopeNames {
 		site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: t.Permissions(check.Agent)})
 	}
-	enough, less := t.With(check.Agent, check.Credentials{Token: all.Value}), t.With(check.Agent, check.Credentials{Token: some.Value})
+	enough, less := t.With(check.Agent, check.Credentials{Token: all.Value}).Waiting(), t.With(check.Agent, check.Credentials{Token: some.Value}).Waiting()
 	t.ChangeSite(ctx, site, func() bool { return RPCResultIs(CallAt(ctx, enough, scoped, scoped, check.Args{}, 1), "done") })
 
 	call := rpcBody(scoped, check.Args{}, 1)

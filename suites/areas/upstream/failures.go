@@ -192,6 +192,7 @@ var oversized = []scenario.SiteFailure{
 
 func hugeResponse(ctx context.Context, t *check.T) {
 	const size = 256 << 20
+	defer t.AllowTime(10 * time.Second)() // so much takes its time, whatever a usual response may take
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
 	for _, f := range oversized {
