@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 )
@@ -168,6 +169,7 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = observe.Bounded(o.Logger)
 	site, err := origin.ParseAddress(o.Drupal)
 	if err != nil {
 		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site, such as https://example.com: %w", redactURL(o.Drupal), err)

@@ -158,6 +158,7 @@ func TestNamesThatCollide(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(methods("x"))
 	f.Add(`{"data":[null,{"id":"a","attributes":[]},{"id":"b","attributes":{"params":{"p":[]}}}],"meta":{"mcp":null}}`)
+	f.Add(`{"data":[{"id":"a"},{"":[{}}}]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
 		b := must.Get(newBuilder(Rules{PageSize: 50, Expose: ExposePatterns, Include: []string{"*"}, Exclude: []string{}}, false, slog.New(slog.DiscardHandler)))(t)
 		a, err := response(t.Context(), doc)

@@ -276,7 +276,8 @@ func (r *readings) put(key [sha256.Size]byte, d Described) {
 
 // idOf finds out what a broken description is about, for the diagnostics.
 func idOf(raw []byte) (id string) {
-	members, _ := jsondoc.Stream(bytes.NewReader(raw), "", maxMethod, nil) // what comes before it is broken
+	passOver := func([]byte) error { return nil }
+	members, _ := jsondoc.Stream(bytes.NewReader(raw), "", maxMethod, passOver) // what comes before it is broken
 	for _, m := range members {
 		if m.Name == "id" || m.Name == "name" {
 			id, _ = m.Value.Text()

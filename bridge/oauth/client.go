@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -18,8 +17,12 @@ import (
 // clientWait is the limit for one request of the bridge as a client of the authorization server, with the metadata.
 const clientWait = 5 * time.Second
 
-// maxRemembered is how many tokens a memory holds.
-const maxRemembered = 10_000
+// A memory holds so many tokens, fewer where what the authorization server says of each is long.
+const (
+	maxRemembered = 10_000
+	usualSize     = 2 << 10  // bytes that are held for a token
+	maxWord       = 64 << 10 // bytes of what the authorization server says of one token, or in its metadata
+)
 
 // memory keeps what the authorization server said of tokens, each by a digest of the token and until a time. Requests with
 // one token wait for one question.
@@ -35,8 +38,12 @@ type remembered[V any] struct {
 	until time.Time
 }
 
-func newMemory[V any](now func() time.Time) (*memory[V], error) {
-	kept, err := otter.New(&otter.Options[[sha256.Size]byte, *remembered[V]]{MaximumSize: maxRemembered})
+// newMemory makes a memory of values that hold so many bytes each.
+func newMemory[V any](now func() time.Time, size func(V) int) (*memory[V], error) {
+	kept, err := otter.New(&otter.Options[[sha256.Size]byte, *remembered[V]]{
+		MaximumWeight: maxRemembered * usualSize,
+		Weigher:       func(_ [sha256.Size]byte, r *remembered[V]) uint32 { return uint32(max(size(r.value), usualSize)) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the memory of tokens: %w", err)
 	}
@@ -69,9 +76,11 @@ type endpoint struct {
 	name string                      // its member in the metadata
 	of   func(issuerMetadata) string // reads that member
 
-	mu      sync.Mutex
+	asking  singleflight.Group // holds what follows
 	address string
-	read    time.Time
+	read    time.Time // when address was read
+	failed  error     // of the last attempt to read it
+	tried   time.Time
 }
 
 // post sends a form and reads the JSON object that comes back. An error is that of the transport, of a server that fails,
@@ -93,12 +102,12 @@ func (e *endpoint) post(ctx context.Context, form url.Values, want fields) (stat
 		return 0, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxWord))
 	if err != nil {
 		return 0, err
 	}
 	if res.StatusCode >= 500 {
-		return 0, fmt.Errorf("the %s responded with %s", e.name, res.Status)
+		return 0, fmt.Errorf("the %s responded with %d", e.name, res.StatusCode)
 	}
 	if err := want.read(body); err != nil && res.StatusCode == http.StatusOK {
 		return 0, fmt.Errorf("the %s's response: %w", e.name, err)
@@ -106,24 +115,24 @@ func (e *endpoint) post(ctx context.Context, form url.Values, want fields) (stat
 	return res.StatusCode, nil
 }
 
-// find returns the address of the endpoint.
+// find returns the address of the endpoint. The metadata are asked for once in keysRetry at most, whatever tokens come.
 func (e *endpoint) find(ctx context.Context) (string, error) {
-	e.mu.Lock()
-	address, read := e.address, e.read
-	e.mu.Unlock()
-	now := e.o.Now()
-	if address != "" && now.Sub(read) < keysFresh {
-		return address, nil
-	}
-	m, err := e.keys.metadata(ctx, func(m issuerMetadata) error {
-		_, err := Address(e.name+" in the issuer's metadata", e.of(m))
-		return err
+	found, err, _ := e.asking.Do("", func() (any, error) {
+		now := e.o.Now()
+		if now.Sub(e.read) > keysFresh && now.Sub(e.tried) > keysRetry {
+			e.tried = now
+			var m issuerMetadata
+			if m, e.failed = e.keys.metadata(ctx, func(m issuerMetadata) error {
+				_, err := Address(e.name+" in the issuer's metadata", e.of(m))
+				return err
+			}); e.failed == nil {
+				e.address, e.read = e.of(m), now
+			}
+		}
+		if e.address != "" && now.Sub(e.read) <= keysStale {
+			return e.address, nil
+		}
+		return "", e.failed
 	})
-	if err != nil {
-		return "", err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.address, e.read = e.of(m), now
-	return e.address, nil
+	return found.(string), err
 }

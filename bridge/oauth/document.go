@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -167,6 +168,15 @@ type claims struct {
 	Scope    []string // Drupal writes a list, RFC 9068 one string with blanks
 	ClientID string
 	Party    string // azp, as others call client_id
+}
+
+// size is how many bytes they hold.
+func (c claims) size() int {
+	n := len(c.Issuer) + len(c.Subject) + len(c.ClientID) + len(c.Party)
+	for _, text := range slices.Concat(c.Audience, c.Scope) {
+		n += 24 + len(text)
+	}
+	return n
 }
 
 // fields are the members of the claims, and of an introspection response (RFC 7662), which has the same.

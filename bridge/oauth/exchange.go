@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type exchange struct {
 }
 
 func newExchange(o Options, k *keys) (*exchange, error) {
-	kept, err := newMemory[string](o.Now)
+	kept, err := newMemory(o.Now, func(token string) int { return len(token) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +71,9 @@ func (g *Guard) For(ctx context.Context, token string, grant caller.Grant) (stri
 	return made, nil
 }
 
+// isToken are the bearer tokens of RFC 6750.
+var isToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
 // refusedError is an error response of the token endpoint.
 type refusedError struct {
 	code   string
@@ -95,8 +99,8 @@ func (x *exchange) request(ctx context.Context, token string) (made string, unti
 	case err != nil:
 		return "", until, err
 	case status != http.StatusOK:
-		return "", until, &refusedError{code: refusal, client: slices.Contains([]string{"invalid_client", "unauthorized_client", "unsupported_grant_type"}, refusal)}
-	case given == "" || given == token || !strings.EqualFold(kind, "Bearer"):
+		return "", until, &refusedError{code: fault.Clip(refusal, 80), client: slices.Contains([]string{"invalid_client", "unauthorized_client", "unsupported_grant_type"}, refusal)}
+	case !isToken.MatchString(given) || len(given) > maxToken || given == token || !strings.EqualFold(kind, "Bearer"):
 		return "", until, errors.New("the token endpoint gave no other bearer token")
 	}
 	lasts = max(0, min(lasts, int64(keysStale/time.Second))) // a duration must not overflow

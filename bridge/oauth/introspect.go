@@ -30,7 +30,7 @@ type introspection struct {
 }
 
 func newIntrospection(o Options, k *keys, validator *jwt.Validator) (*introspection, error) {
-	kept, err := newMemory[claims](o.Now)
+	kept, err := newMemory(o.Now, claims.size)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ const (
 	keysRetry   = 5 * time.Second  // between two refreshes, whatever tokens name
 	keysWait    = 10 * time.Second // for a whole refresh: the issuer's metadata and its keys
 	unknownWait = 3 * time.Second  // how long a token with an unknown key waits for a refresh at most
-	maxDocument = 1 << 20          // bytes of a document of the authorization server
+	maxDocument = 1 << 20          // bytes of the document with the keys
 	maxKeys     = 100              // keys of an issuer that are kept
 )
 
@@ -59,6 +59,11 @@ type keys struct {
 }
 
 func newKeys(o Options) *keys {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok && o.Transport == nil {
+		t = t.Clone()
+		t.MaxResponseHeaderBytes = maxWord
+		o.Transport = t
+	}
 	return &keys{o: o, client: &http.Client{Transport: o.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("the authorization server redirects, which is not followed")
@@ -158,7 +163,7 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 		address = m.Keys
 	}
 	var published []jsontext.Value
-	if err := k.fetch(ctx, address, fields{"keys": list(&published, raw)}); err != nil {
+	if err := k.fetch(ctx, address, maxDocument, fields{"keys": list(&published, raw)}); err != nil {
 		return set, err
 	}
 	set.byID = map[string]key{}
@@ -192,10 +197,10 @@ func (k *keys) metadata(ctx context.Context, suffice func(issuerMetadata) error)
 		origin + path + "/.well-known/openid-configuration",
 	} {
 		var document issuerMetadata
-		err := k.fetch(ctx, address, fields{"issuer": text(&document.Issuer), "jwks_uri": optional(text(&document.Keys)),
+		err := k.fetch(ctx, address, maxWord, fields{"issuer": text(&document.Issuer), "jwks_uri": optional(text(&document.Keys)),
 			"token_endpoint": optional(text(&document.TokenEndpoint)), "introspection_endpoint": optional(text(&document.IntrospectionEndpoint))})
 		if err == nil && document.Issuer != k.o.Issuer {
-			err = fmt.Errorf("%s is the metadata of the issuer %q, not of %q", address, document.Issuer, k.o.Issuer)
+			err = fmt.Errorf("%s is the metadata of the issuer %.200q, not of %q", address, document.Issuer, k.o.Issuer)
 		}
 		if err == nil {
 			err = suffice(document)
@@ -209,7 +214,7 @@ func (k *keys) metadata(ctx context.Context, suffice func(issuerMetadata) error)
 }
 
 // fetch reads a JSON document of the authorization server.
-func (k *keys) fetch(ctx context.Context, address string, want fields) error {
+func (k *keys) fetch(ctx context.Context, address string, longest int64, want fields) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -221,9 +226,9 @@ func (k *keys) fetch(ctx context.Context, address string, want fields) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s responded with %s", address, res.Status)
+		return fmt.Errorf("%s responded with %d", address, res.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
+	body, err := io.ReadAll(io.LimitReader(res.Body, longest))
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}

@@ -7,6 +7,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,10 @@ type Guard struct {
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 const (
-	leeway   = 10 * time.Second // by which the clocks may differ
-	maxToken = 16 << 10         // bytes
+	leeway    = 10 * time.Second // by which the clocks may differ
+	maxToken  = 16 << 10         // bytes
+	maxClaims = 8 << 10          // bytes of the claims that are read; they are kept for each caller
+	maxName   = 1 << 10          // bytes of the subject and of the client
 )
 
 // New makes a guard. It does not ask the authorization server anything; the first token does.
@@ -101,11 +104,11 @@ func Address(name, text string) (*url.URL, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment: %w", name, text, err)
+		return nil, fmt.Errorf("%s: %.200q must be an address like https://example.com/path, without a user, a query or a fragment: %w", name, text, err)
 	case u.Scheme == "https", u.Scheme == "http" && loopback.Is(u.Hostname()):
 		return u, nil
 	}
-	return nil, fmt.Errorf("%s: %q must be https; http is for addresses of this machine only", name, text)
+	return nil, fmt.Errorf("%s: %.200q must be https; http is for addresses of this machine only", name, text)
 }
 
 // Verify checks a bearer token; "" is a request without one. AuthRequired faults say in the challenge what is wrong;
@@ -125,9 +128,9 @@ func (g *Guard) Verify(ctx context.Context, token string) (caller.Grant, error) 
 		}
 		return caller.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
 	}
-	client := c.ClientID
-	if client == "" {
-		client = c.Party
+	client := cmp.Or(c.ClientID, c.Party)
+	if c.size() > maxClaims || len(c.Subject) > maxName || len(client) > maxName {
+		return caller.Grant{}, g.unauthorized("invalid_token", "The claims of the access token are too long.")
 	}
 	return caller.Grant{
 		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Subject: c.Subject, Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),

@@ -2,10 +2,14 @@ package attacks
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,6 +136,81 @@ func TestIssuers(t *testing.T) {
 				p.bounded(peerLimit)
 			})
 		}
+	}
+}
+
+// An authorization server says of every token that it is good, and much more: what the bridge keeps of it and writes into its log
+// is bounded, and so is how often it asks.
+func TestIssuersSayMuch(t *testing.T) {
+	const tokens = 2000
+	limitMemory(t)
+	t.Setenv("BRIDGE_OAUTH_CLIENT_SECRET", secret)
+	name, long, longer := strings.Repeat("x", 1000), strings.Repeat("x", 60<<10), strings.Repeat("x", 900<<10)
+	for _, attack := range []struct {
+		name                  string
+		issuer, claims, token string // JSON, %d is the number of the request; "": as usual
+		served                bool
+	}{
+		{name: "as a server says it", served: true},
+		{name: "a long name", claims: `"sub":"%d` + name + `","client_id":"` + name + `"`, served: true},
+		{name: "a longer name", claims: `"sub":"%d` + long + `"`},
+		{name: "an endless name", claims: `"sub":"%d` + longer + `"`},
+		{name: "many scopes", claims: `"sub":"%d","scope":["` + strings.Repeat(`a","`, 250) + `"]`, served: true},
+		{name: "more scopes", claims: `"sub":"%d","scope":["` + strings.Repeat(`a","`, 10<<10) + `"]`},
+		{name: "a long token", token: `"%dx` + strings.Repeat(name, 15) + `"`, served: true},
+		{name: "a longer token", token: `"%dx` + long + `"`},
+		{name: "an endless token", token: `"%dx` + longer + `"`},
+		{name: "a header in the token", token: `"%d\r\nX-Admin: 1"`},
+		{name: "another issuer", issuer: `"%d` + long[:50<<10] + `"`},
+		{name: "an endless issuer", issuer: `"%d` + longer + `"`},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			var n, metadata atomic.Int64
+			say := func(said, usual string) string {
+				if said == "" {
+					said = usual
+				}
+				return strings.Replace(said, "%d", strconv.FormatInt(n.Add(1), 10), 1)
+			}
+			var issuer *httptest.Server
+			issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/token":
+					io.WriteString(w, `{"token_type":"Bearer","expires_in":3600,"access_token":`+say(attack.token, `"%dx"`)+`}`)
+				case "/introspect":
+					fmt.Fprintf(w, `{"active":true,"aud":%q,"exp":%d,%s}`, jwksResource, time.Now().Add(time.Hour).Unix(), say(attack.claims, `"sub":"%d"`))
+				default:
+					metadata.Add(1)
+					fmt.Fprintf(w, `{"issuer":%s,"introspection_endpoint":"%s/introspect","token_endpoint":"%[2]s/token"}`,
+						say(attack.issuer, strconv.Quote(issuer.URL)), issuer.URL)
+				}
+			}))
+			t.Cleanup(issuer.Close)
+			p := launch(t, &site{Server: &httptest.Server{URL: jwksSite(t)}}, "--oauth-issuer", issuer.URL, "--oauth-resource", jwksResource,
+				"--oauth-introspection", "--oauth-client", "bridge", "--oauth-exchange", "site")
+			began := time.Now()
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for i := next.Add(1); i <= tokens; i = next.Add(1) {
+						status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {fmt.Sprint("Bearer t", i)}})
+						if attack.served != (status == 200) || status != 200 && status != 401 && status != 429 && status != 503 {
+							t.Errorf("a caller gets %d %.300s", status, body)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if asked, most := metadata.Load(), 6*(1+int64(time.Since(began)/(5*time.Second))); asked == 0 || asked > most {
+				t.Errorf("the metadata were asked for %d times, want %d at most", asked, most)
+			}
+			if log := p.output.String(); len(log) > tokens*(2<<10) {
+				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
+			}
+			p.bounded(peerLimit)
+		})
 	}
 }
 
