@@ -131,6 +131,18 @@ func (t Trace) Within(parent, state string) Trace {
 // Anonymous reports whether the caller brought no credential.
 func (c Caller) Anonymous() bool { return len(c.credentials) == 0 }
 
+// Size is about how many bytes the caller takes.
+func (c Caller) Size() int {
+	n := len(c.Grant.Holder) + len(c.Grant.Subject)
+	for _, scope := range c.Grant.Scopes {
+		n += 16 + len(scope)
+	}
+	for _, cred := range c.credentials {
+		n += len(cred.value) + len(cred.key)
+	}
+	return n
+}
+
 // LogValue shows the identity's digest and nothing else.
 func (c Caller) LogValue() slog.Value { return slog.StringValue(c.Identity.String()) }
 
@@ -278,7 +290,7 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 		return cs.unauthorized("A request may carry one session cookie, and that as the site wrote it.")
 	case session != "":
 		c.credentials = append(c.credentials, credential{"Cookie", session, "cookie\x00" + session})
-		if token := h.Get("X-CSRF-Token"); token != "" {
+		if token := h.Get("X-CSRF-Token"); token != "" && len(token) <= longestCSRF {
 			c.credentials = append(c.credentials, credential{"X-CSRF-Token", token, ""})
 		}
 	}

@@ -16,6 +16,13 @@ import (
 // to the site. All spellings of one credential give the same key, so that they share what is remembered and counted.
 type credential struct{ name, value, key string }
 
+// Credentials are kept for each caller, so longer ones are malformed.
+const (
+	longestPair  = 2 << 10  // bytes of user-id and password: Drupal takes 60 and 128 characters
+	longestToken = 16 << 10 // bytes of a bearer token
+	longestCSRF  = 256
+)
+
 // authorization reads the value of an Authorization header. Malformed credentials are no credentials: what the bridge
 // and the site could read differently must not go on. account is the name that Basic credentials are for.
 func authorization(value string) (cred credential, account string, ok bool) {
@@ -34,7 +41,7 @@ func authorization(value string) (cred credential, account string, ok bool) {
 // basic reads user-id and password (RFC 7617). Blanks around the user-id are no part of it: a database may ignore them.
 func basic(encoded string) (cred credential, account string, ok bool) {
 	pair, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if err != nil || !utf8.Valid(pair) {
+	if err != nil || len(pair) > longestPair || !utf8.Valid(pair) {
 		return credential{}, "", false
 	}
 	user, password, colon := strings.Cut(string(pair), ":")
@@ -72,7 +79,7 @@ func accountKey(name string) string {
 // its spellings would pass for another caller.
 func bearer(token string) (string, bool) {
 	body := strings.TrimRight(token, "=")
-	if body == "" || strings.ContainsFunc(body, func(c rune) bool { return !isTokenChar(c) }) {
+	if body == "" || len(token) > longestToken || strings.ContainsFunc(body, func(c rune) bool { return !isTokenChar(c) }) {
 		return "", false
 	}
 	parts := strings.Split(body, ".")

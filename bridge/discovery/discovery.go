@@ -54,6 +54,7 @@ type Engine struct {
 	builder    *builder
 	callers    *otter.Cache[caller.Identity, *entry]
 	spoken     spoken
+	kept       *kept        // apart: what ends with a set must not hold the engine, which holds sets
 	generation atomic.Int64 // goes up when the whole cache becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
@@ -104,7 +105,11 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers, err := otter.New(&otter.Options[caller.Identity, *entry]{MaximumSize: o.MaxCallers})
+	const usual = 4 << 10 // bytes of a caller; one with a longer credential counts for several
+	callers, err := otter.New(&otter.Options[caller.Identity, *entry]{
+		MaximumWeight: uint64(max(o.MaxCallers, 0)) * usual,
+		Weigher:       func(_ caller.Identity, en *entry) uint32 { return uint32(max(usual, en.who.Size())) },
+	})
 	if err != nil {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
@@ -112,7 +117,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken}
+	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken, kept: &kept{}}
 	e.poller.places = make(chan struct{}, max(1, o.Unasked))
 	e.places = make(chan struct{}, max(1, o.AtOnce))
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -292,6 +297,9 @@ func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, gen
 		}
 	}
 	en.known.Store(now)
+	if now.set != nil {
+		e.keep(now.set)
+	}
 	e.changed(en, before, now)
 	return nil
 }

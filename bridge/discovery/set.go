@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -34,6 +35,8 @@ type set struct {
 	colliding   []string      // tools whose names are taken, to some clients
 	made        []*translated // of which the catalog's tools are, to be shared as long as the set is there
 	response    Response      // what it was made of, where other callers' sets are made of it as well
+	bytes       int           // what it takes, about
+	place       *list.Element // among the kept; nil: it is not there
 }
 
 // rights are what the site's response says of the caller, beside the tools.
@@ -162,6 +165,7 @@ func (b *builder) build(ctx context.Context, source Source, a Response, targets 
 		if err != nil {
 			return nil, err
 		}
+		s.bytes = timesBytes * a.held
 		if b.keep {
 			s.response = a
 			s.response.long = false

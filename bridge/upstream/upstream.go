@@ -123,7 +123,12 @@ func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag s
 	case unread != nil:
 		return Document{}, badResponse(unread)
 	case res.status == http.StatusOK:
-		return Document{ETag: res.header.Get("ETag")}, nil
+		const longest = 256 // one is kept for each caller
+		tag := res.header.Get("ETag")
+		if len(tag) > longest {
+			tag = ""
+		}
+		return Document{ETag: tag}, nil
 	case res.status == http.StatusNotModified && etag != "":
 		return Document{Unchanged: true}, nil
 	}

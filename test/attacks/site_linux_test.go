@@ -3,10 +3,13 @@ package attacks
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -89,6 +92,9 @@ var lists = []struct {
 		}
 		io.WriteString(w, `{}],"data":[]}`)
 	}, false},
+	{"a broken method, and a list without a name in it", func(w io.Writer) {
+		io.WriteString(w, `{"data":[`+strings.ReplaceAll(smallMethod, "%07d", "1")+`,{"id":"x","":[{}}}],"meta":{"mcp":{"discovery":true}}}`)
+	}, true},
 	{"many members beside the list", func(w io.Writer) {
 		var b bytes.Buffer
 		for i := range 1_000_000 {
@@ -118,6 +124,74 @@ func TestLists(t *testing.T) {
 				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
 			}
 			p.bounded(250)
+		})
+	}
+}
+
+// A site takes any credential, and shows each caller something else: what is kept of all of them together is bounded.
+func TestManyCallers(t *testing.T) {
+	limitMemory(t)
+	basic := func(long int) func(int) string {
+		return func(i int) string {
+			return "Basic " + base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "mallory%d%s:x", i, strings.Repeat("x", long)))
+		}
+	}
+	bearer := func(long int) func(int) string {
+		return func(i int) string { return fmt.Sprint("Bearer ", i, "x", strings.Repeat("x", long)) }
+	}
+	usual := repeated(smallMethod, 1)
+	for _, attack := range []struct {
+		name       string
+		callers    int
+		credential func(i int) string
+		list       func(w http.ResponseWriter, user string)
+		status     int
+	}{
+		{"as callers come", 3000, basic(10), nil, 200},
+		{"a list of 1 MB for each", 200, basic(10), func(w http.ResponseWriter, user string) {
+			repeated(strings.Replace(smallMethod, "A method", user+strings.Repeat("x", 1000), 1), 1<<20)(w)
+		}, 200},
+		{"an ETag of 60 KB for each", 3000, basic(10), func(w http.ResponseWriter, user string) {
+			w.Header().Set("ETag", `"`+user+strings.Repeat("x", 60<<10)+`"`)
+			usual(w)
+		}, 200},
+		{"passwords of 1 KB", 3000, basic(1000), nil, 200},
+		{"passwords of 40 KB", 1500, basic(40 << 10), nil, 401},
+		{"tokens of 15 KB", 4000, bearer(15 << 10), nil, 200},
+		{"tokens of 60 KB", 1500, bearer(60 << 10), nil, 401},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			s := newSite(t)
+			others := s.Config.Handler
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				user, _, basic := r.BasicAuth()
+				switch {
+				case basic && !strings.HasPrefix(user, "mallory"):
+					others.ServeHTTP(w, r)
+				case attack.list != nil:
+					attack.list(w, user)
+				default:
+					usual(w)
+				}
+			})
+			p := start(t, s)
+			p.besides(func() {
+				var next atomic.Int64
+				var wg sync.WaitGroup
+				for range 8 {
+					wg.Go(func() {
+						for i := next.Add(1); i <= int64(attack.callers); i = next.Add(1) {
+							header := http.Header{"Authorization": {attack.credential(int(i))}}
+							if status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", header); status != attack.status {
+								t.Errorf("a caller gets %d %.300s", status, body)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+			})
+			p.bounded(peerLimit)
 		})
 	}
 }
