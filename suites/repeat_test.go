@@ -169,3 +169,24 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// Checks that look at what is listed share the lists: each page is asked for once, and is evidence in each of them.
+func TestListsAreShared(t *testing.T) {
+	drupal := defaultSite(t, mockdrupal.Options{}, nil)
+	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal)}))(t)
+	t.Cleanup(func() { b.Close() })
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, suites.Options{Site: suites.Site{Drupal: drupal},
+		Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}}))(t)
+	sent := 0
+	for clause, got := range verdicts(report) {
+		if got.Verdict != reports.Pass {
+			t.Errorf("%s: %s: %s", clause, got.Verdict, got.Message)
+		}
+		if got.Requests > 0 {
+			sent++
+		}
+	}
+	if sent != 1 {
+		t.Errorf("%d of three checks sent requests, want the first alone", sent)
+	}
+}

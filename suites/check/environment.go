@@ -82,6 +82,7 @@ type Learned struct {
 	unshown                                       []string // changes of the site that the bridge did not show in time
 	refusals                                      refusals
 	asked                                         map[string]*exchange // of Tables that share their rows
+	listings                                      listings
 	sessions                                      sessions             // of a foreign server
 	several                                       bool                 // processes are behind the URL: they notice a change at different times
 	looked                                        bool                 // for several processes

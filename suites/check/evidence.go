@@ -39,12 +39,16 @@ type exchange struct {
 
 // record keeps an exchange as evidence, with what reached the site since a position of its journal.
 func (t *T) record(a *Response, since int64) {
+	t.keep(&exchange{Response: a, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot()})
+}
+
+// keep makes an exchange the latest of the check.
+func (t *T) keep(e *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.recording {
-		return
+	if t.recording {
+		t.exchanges = append(t.exchanges, e)
 	}
-	t.exchanges = append(t.exchanges, &exchange{Response: a, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot()})
 }
 
 // Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one; nil: none.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.
@@ -113,6 +116,59 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	}
 }
 
+// listings are lists that the run has read whole, by caller.
+type listings struct {
+	mu   sync.Mutex
+	read map[string][]*exchange
+}
+
+// ListShared is ListAll for checks that look at what is listed, and not at how the bridge comes to it: what the run has read of
+// the site as it is counts as it came.
+func (c Client) ListShared(ctx context.Context) Listing {
+	t, key := c.T, fmt.Sprint(c.URL, c.Base, c.Creds)
+	if t.Alone() || t.Upstream.Faulty() {
+		return c.ListAll(ctx)
+	}
+	kept := &t.listings
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	now := t.Drupal.Snapshot()
+	if pages := kept.read[key]; pages != nil && sameFor(c.Who, pages[0].site, now) {
+		var l Listing
+		for _, e := range pages {
+			e.site = now // the next one compares fast
+			again, response := *e, *e.Response
+			again.Response, response.Who = &response, c.Who
+			t.keep(&again)
+			l.Pages = append(l.Pages, &response)
+		}
+		return l
+	}
+	delete(kept.read, key)
+	l := c.ListAll(ctx)
+	if l.Fault.IsZero() && t.Drupal.Snapshot() == now {
+		if kept.read == nil {
+			kept.read = map[string][]*exchange{}
+		}
+		for _, page := range l.Pages {
+			kept.read[key] = append(kept.read[key], t.exchangeOf(page))
+		}
+	}
+	return l
+}
+
+// exchangeOf is the exchange that a response belongs to, also of one that was not recorded.
+func (t *T) exchangeOf(a *Response) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range slices.Backward(t.exchanges) {
+		if e.Response == a {
+			return &exchange{Response: a, since: e.since, until: e.until, site: e.site}
+		}
+	}
+	return &exchange{Response: a, site: t.Drupal.Snapshot(), caused: []mockdrupal.Entry{}}
+}
+
 // MustListAll is ListAll for checks that test something else: where the list itself fails they are not testable. A
 // list that changed while it was read, which a cursor may show (list/change-between-pages), is read once more.
 func (c Client) MustListAll(ctx context.Context) Listing {
@@ -120,6 +176,19 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
 		l = c.ListAll(ctx)
 	}
+	return l.mustHold()
+}
+
+// MustListShared is ListShared for checks that test something else, as MustListAll is ListAll.
+func (c Client) MustListShared(ctx context.Context) Listing {
+	if l := c.ListShared(ctx); l.Fault.IsZero() {
+		return l.mustHold()
+	}
+	return c.MustListAll(ctx)
+}
+
+// mustHold makes the check not testable where the list cannot be built on.
+func (l Listing) mustHold() Listing {
 	if !l.Fault.IsZero() {
 		BlockedBy(l.Fault.About("the check builds on this list"), "list/answers-json", "list/pages-cover-all-once")
 	}

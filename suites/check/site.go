@@ -58,7 +58,7 @@ func (t *T) replace(ctx context.Context, other *fixtures.Site) {
 		t.setSite(other)
 		return
 	}
-	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
+	before, listed := t.Drupal.Site(), t.listedNames(ctx, Client.ListShared)
 	t.replaced = true
 	t.Cleanup(func(ctx context.Context) { // also where the control plane's response is lost, and the other site is there
 		t.replaced = false
@@ -80,11 +80,13 @@ func (t *T) setSite(other *fixtures.Site) {
 }
 
 // ListedNames names the tools that the bridge shows the agent now, by MCP if that is its only interface; none if it has no list.
-func (t *T) ListedNames(ctx context.Context) []string {
+func (t *T) ListedNames(ctx context.Context) []string { return t.listedNames(ctx, Client.ListAll) }
+
+func (t *T) listedNames(ctx context.Context, list func(Client, context.Context) Listing) []string {
 	if !t.Claims("tools") {
 		return t.As(Agent).ListedByMCP(ctx)
 	}
-	return t.As(Agent).ListAll(ctx).Names()
+	return list(t.As(Agent), ctx).Names()
 }
 
 // ToolName is the name under which the bridge must list a method. The contract determines no name for ids that collide

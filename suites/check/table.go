@@ -234,16 +234,12 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// show makes an exchange that was kept the latest of the check.
+// show makes an exchange the latest of the check, and what it caused at the site all that the check sees of it.
 func (t *T) show(e *exchange) {
 	t.Mark()
 	t.Upstream.Show(e.caused)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.besides == nil {
 		t.besides = map[*Response]func(){}
 	}
-	if t.recording {
-		t.exchanges = append(t.exchanges, e)
-	}
+	t.keep(e)
 }

@@ -41,7 +41,7 @@ type ToolCase struct {
 // the positive controls of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
 // run, and of the first one each time again, for it shows that the bridge still takes any.
 func StrictTools(ctx context.Context, t *check.T, kinds ...fixtures.Kind) []StrictTool {
-	listed := t.As(check.Agent).MustListAll(ctx)
+	listed := t.As(check.Agent).MustListShared(ctx)
 	var able []StrictTool
 	for _, s := range Samples(t, check.Agent, kinds...) {
 		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {

@@ -21,7 +21,7 @@ func ListsOfOthers(ctx context.Context, t *check.T) []check.Listing {
 	}
 	var lists []check.Listing
 	for _, who := range t.Callers(check.Discoverer, check.Admin) {
-		if list := t.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
+		if list := t.As(who).ListShared(ctx); list.Pages[0].Status == http.StatusOK {
 			lists = append(lists, list)
 		}
 	}
@@ -31,11 +31,19 @@ func ListsOfOthers(ctx context.Context, t *check.T) []check.Listing {
 // AllTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check
 // is not testable: other clauses test that.
 func AllTools(ctx context.Context, t *check.T, caller check.Client) check.Listing {
-	list := caller.MustListAll(ctx)
+	return mustHoldTools(t, caller.MustListAll(ctx))
+}
+
+// AgentsTools is AllTools of the agent for checks of what stands there: see check.Client.ListShared.
+func AgentsTools(ctx context.Context, t *check.T) check.Listing {
+	return mustHoldTools(t, t.As(check.Agent).MustListShared(ctx))
+}
+
+func mustHoldTools(t *check.T, list check.Listing) check.Listing {
 	MustBeReadable(list)
 	if len(list.Tools()) == 0 {
 		if t.Drupal == nil {
-			check.NotTestable(fmt.Sprintf("%s sees no tool: it needs one", caller.Who))
+			check.NotTestable(fmt.Sprintf("%s sees no tool: it needs one", list.Last().Who))
 		}
 		check.BlockedBy(check.Mismatch(list.Pages[0].Subject(), "tools", "none"), "list/pages-cover-all-once", "access/*", "filter/*")
 	}
@@ -143,7 +151,7 @@ func ManyMethods(prefix string, n int) []fixtures.Method {
 // EveryTool tests every tool that the agent sees, and those that only others of the mock's site see, each apart: it
 // stands on a page of a list.
 func EveryTool(ctx context.Context, t *check.T, test func(list check.Listing, page *check.Response, tool check.Tool)) {
-	own := AllTools(ctx, t, t.As(check.Agent))
+	own := AgentsTools(ctx, t)
 	t.EachTool(own, func(page *check.Response, tool check.Tool) { test(own, page, tool) })
 	shown := own.Names()
 	for _, list := range ListsOfOthers(ctx, t) {

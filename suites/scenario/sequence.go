@@ -56,7 +56,7 @@ type Actors struct {
 
 // Agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
 func Agents(ctx context.Context, t *check.T) Actors {
-	a := Actors{Callers: []check.Identity{check.Agent}, Shown: t.As(check.Agent).MustListAll(ctx).Names(), Steps: Steps(t)}
+	a := Actors{Callers: []check.Identity{check.Agent}, Shown: t.As(check.Agent).MustListShared(ctx).Names(), Steps: Steps(t)}
 	if t.Drupal == nil {
 		a.Runs = t.Invocations
 		if t.Knows(check.Agent2) {

@@ -101,7 +101,7 @@ func KnownTool(ctx context.Context, t *check.T) string {
 			return t.ToolName(id)
 		}
 	}
-	names := t.As(check.Agent).MustListAll(ctx).Names()
+	names := t.As(check.Agent).MustListShared(ctx).Names()
 	if len(names) == 0 {
 		check.NotTestable("the agent sees no tool: it needs one")
 	}

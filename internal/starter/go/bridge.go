@@ -55,11 +55,10 @@ func (b *Bridge) endpoint(path string) (endpoint func(*http.Request) (any, error
 var cursorForm = regexp.MustCompile(`^([0-9a-f]{12})\.([0-9]{1,9})$`)
 
 func (b *Bridge) list(r *http.Request) (any, error) {
-	methods, err := b.discover(r)
+	tools, err := b.discover(r)
 	if err != nil {
 		return nil, err
 	}
-	tools := toolsOf(methods)
 	// A cursor holds the position and a version of the list, so that an old one is refused (list/change-between-pages).
 	hash := sha256.New()
 	for _, tool := range tools {
@@ -88,7 +87,7 @@ func (b *Bridge) list(r *http.Request) (any, error) {
 }
 
 func (b *Bridge) describe(r *http.Request) (any, error) {
-	methods, err := b.discover(r) // before the name: permission comes first (errors/precedence)
+	tools, err := b.discover(r) // before the name: permission comes first (errors/precedence)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func (b *Bridge) describe(r *http.Request) (any, error) {
 	if name == "" {
 		return nil, failure(400, "missing_parameter", "The parameter name is missing.")
 	}
-	tool := find(methods, name)
+	tool := find(tools, name)
 	if tool == nil {
 		return nil, notFound(name)
 	}
@@ -114,7 +113,7 @@ func (b *Bridge) invoke(r *http.Request) (any, error) {
 		return nil, failure(400, "invalid_request", "The body cannot be read.")
 	}
 	// The discovery permission is not asked for: who may run a tool may do so by its name (access/discovery-not-execution).
-	methods, _, err := b.site.methods(r.Context(), forwarded(r))
+	tools, _, err := b.site.tools(r.Context(), forwarded(r))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +131,7 @@ func (b *Bridge) invoke(r *http.Request) (any, error) {
 	if !bytes.HasPrefix(call["arguments"], []byte("{")) {
 		return nil, failure(400, "missing_parameter", "The parameter arguments is missing, or no object.")
 	}
-	tool := find(methods, *name)
+	tool := find(tools, *name)
 	if tool == nil {
 		return nil, notFound(*name)
 	}
@@ -140,13 +139,13 @@ func (b *Bridge) invoke(r *http.Request) (any, error) {
 	return map[string]any{"result": result}, err
 }
 
-// discover returns the methods of a caller who may discover tools (access/list-403).
-func (b *Bridge) discover(r *http.Request) ([]Method, error) {
-	methods, may, err := b.site.methods(r.Context(), forwarded(r))
+// discover returns the tools of a caller who may discover tools (access/list-403).
+func (b *Bridge) discover(r *http.Request) ([]*Tool, error) {
+	tools, may, err := b.site.tools(r.Context(), forwarded(r))
 	if err == nil && !may {
 		err = failure(403, "access_denied", "The site does not say that you may discover tools (meta.mcp.discovery).")
 	}
-	return methods, err
+	return tools, err
 }
 
 // forwarded returns the headers of a request that the site receives, too.

@@ -30,7 +30,7 @@ type Site struct {
 
 // found is what the site lists for a caller. It is not changed.
 type found struct {
-	methods     []Method
+	tools       []*Tool
 	mayDiscover bool
 }
 
@@ -47,9 +47,9 @@ func newSite(url string, timeout time.Duration) *Site {
 	}}
 }
 
-// methods returns the methods that the caller may run, and whether the caller may discover them. The site is asked each time,
-// but the same text comes again and again: it is read once.
-func (s *Site) methods(ctx context.Context, caller http.Header) ([]Method, bool, error) {
+// tools returns the tools that the caller may run, and whether the caller may discover them. The site is asked each time, but
+// the same text comes again and again: it is read once.
+func (s *Site) tools(ctx context.Context, caller http.Header) ([]*Tool, bool, error) {
 	status, data, err := s.exchange(ctx, caller, http.MethodGet, "/jsonrpc/methods", nil)
 	if err != nil {
 		return nil, false, err
@@ -66,7 +66,7 @@ func (s *Site) methods(ctx context.Context, caller http.Header) ([]Method, bool,
 		}
 		s.remember(string(data), f)
 	}
-	return f.methods, f.mayDiscover, nil
+	return f.tools, f.mayDiscover, nil
 }
 
 func (s *Site) remember(text string, f *found) {
@@ -87,18 +87,17 @@ func read(data []byte) *found {
 	if err := decode(data, &body); err != nil || body.Data == nil {
 		return nil
 	}
-	f := &found{}
+	var methods []Method
 	for _, data := range body.Data {
 		var m Method
 		if err := json.Unmarshal(data, &m); err != nil {
 			m.broken = err
 		}
-		f.methods = append(f.methods, m)
+		methods = append(methods, m)
 	}
 	var meta struct{ MCP struct{ Discovery bool } }
 	_ = json.Unmarshal(body.Meta, &meta) // where the site does not say it, nobody may
-	f.mayDiscover = meta.MCP.Discovery
-	return f
+	return &found{toolsOf(methods), meta.MCP.Discovery}
 }
 
 // call calls a method, once: net/http does not send a POST again (invoke/runs-once).

@@ -64,9 +64,9 @@ func toolsOf(methods []Method) []*Tool {
 }
 
 // find returns the tool of a name, which has to match exactly (describe/name-exact), or nil.
-func find(methods []Method, name string) *Tool {
-	for _, tool := range toolsOf(slices.DeleteFunc(slices.Clone(methods), func(m Method) bool { return m.ID != name })) {
-		return tool
+func find(tools []*Tool, name string) *Tool {
+	if i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name == name }); i >= 0 {
+		return tools[i]
 	}
 	return nil
 }

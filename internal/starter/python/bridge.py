@@ -12,7 +12,6 @@ from urllib.parse import parse_qs
 import drupal
 import jsontext
 from failure import Failure, not_found
-from tools import tools_of
 
 PAGE_SIZE = int(os.environ.get("BRIDGE_PAGE_SIZE", 50))
 MAX_BODY = 2 << 20
@@ -45,7 +44,7 @@ def describe(caller):
 def invoke(caller):
     body = caller.body()
     # The discovery permission is not asked for: who may run a tool may do so by its name (access/discovery-not-execution).
-    methods, _ = drupal.methods(caller)
+    tools, _ = drupal.tools(caller)
     if not re.match(r"(?i)application/json\s*(;|$)", caller.received("Content-Type")):
         raise Failure(415, "unsupported_media_type", "The body has to be application/json.")
     try:
@@ -57,18 +56,17 @@ def invoke(caller):
         raise Failure(400, "missing_parameter", "The parameter name is missing, or no string.")
     if not isinstance(arguments, dict):
         raise Failure(400, "missing_parameter", "The parameter arguments is missing, or no object.")
-    tool = tools_of(method for method in methods if method.get("id") == name).get(name)
-    if not tool:
+    if name not in tools:
         raise not_found(name)
-    return {"result": drupal.call(caller, tool, arguments)}  # the site decides, and validates the arguments
+    return {"result": drupal.call(caller, tools[name], arguments)}  # the site decides, and validates the arguments
 
 
 def discover(caller):
-    methods, may_discover = drupal.methods(caller)
+    tools, may_discover = drupal.tools(caller)
     if not may_discover:
         # access/list-403
         raise Failure(403, "access_denied", "The site does not say that you may discover tools (meta.mcp.discovery).")
-    return tools_of(methods)
+    return tools
 
 
 ENDPOINTS = {

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import jsontext
 from failure import Failure, not_found
+from tools import tools_of
 
 SITE = urlsplit(os.environ.get("DRUPAL_URL", ""))  # the only host that is ever called (upstream/no-ssrf)
 TIMEOUT = float(os.environ.get("BRIDGE_UPSTREAM_TIMEOUT", 10))
@@ -20,15 +21,22 @@ MAX_BYTES = 8 << 20  # upstream/huge-answer
 
 _ids = itertools.count(1)
 _idle = []  # connections that can be used again (upstream/pooled)
-_parse_once = functools.lru_cache(maxsize=8)(jsontext.parse)  # a site's list comes again and again; nothing changes it here
 
 
-def methods(caller):
-    """The methods that the caller may run, and whether the caller may discover them."""
-    status, body = _exchange(caller, "GET", "/jsonrpc/methods")
-    if status != 200 or not isinstance(body, dict) or not isinstance(body.get("data"), list):
+def tools(caller):
+    """The tools that the caller may run, by name, and whether the caller may discover them."""
+    status, found = _exchange(caller, "GET", "/jsonrpc/methods", read=_found)
+    if status != 200 or not found:
         raise _unusable(status)
-    found = [method for method in body["data"] if isinstance(method, dict)]
+    return found
+
+
+@functools.lru_cache(maxsize=8)  # a site's list comes again and again; nothing changes what is made of it
+def _found(text):
+    body = jsontext.parse(text)
+    if not isinstance(body, dict) or not isinstance(body.get("data"), list):
+        return None
+    found = tools_of(method for method in body["data"] if isinstance(method, dict))
     try:
         return found, body["meta"]["mcp"]["discovery"] is True
     except (KeyError, TypeError):  # the site does not say it
@@ -71,8 +79,8 @@ def _failed(tool, arguments, code, message, data, **_):
     return Failure(500, "execution_error", f"The tool {name} failed: {message}", details)
 
 
-def _exchange(caller, verb, path, message=None):
-    """One exchange with the site. Gives the status and the JSON of the body, or None for a body that is not JSON."""
+def _exchange(caller, verb, path, message=None, read=jsontext.parse):
+    """One exchange with the site. Gives the status and what is read of the body, or None for a body that is not JSON."""
     headers, body = {**caller.forwarded, "Accept": "application/json"}, None
     if message is not None:
         headers["Content-Type"] = "application/json"
@@ -110,7 +118,7 @@ def _exchange(caller, verb, path, message=None):
     if status == 403:
         raise Failure(403, "access_denied", "The site refuses this caller.")
     try:
-        return status, (_parse_once if message is None else jsontext.parse)(text)
+        return status, read(text)
     except ValueError:
         return status, None
 

@@ -100,7 +100,7 @@ func missingName(ctx context.Context, t *check.T) {
 func unknown404(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
-	listed := t.As(check.Agent).MustListAll(ctx).Names()
+	listed := t.As(check.Agent).MustListShared(ctx).Names()
 	for _, name := range append(scenario.OddNames, scenario.NoSuchTool) {
 		if !slices.Contains(listed, name) {
 			t.For(check.Agent, name, func() {
@@ -137,7 +137,7 @@ func nameExact(ctx context.Context, t *check.T) {
 	known := scenario.KnownTool(ctx, t)
 	t.As(check.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 
-	listed := t.As(check.Agent).MustListAll(ctx).Names()
+	listed := t.As(check.Agent).MustListShared(ctx).Names()
 	for what, name := range check.InOrder(scenario.OtherSpellings(known)) {
 		if slices.Contains(listed, name) {
 			continue
@@ -232,7 +232,7 @@ func reflectsSafely(ctx context.Context, t *check.T) {
 // eachListed describes the tools that the agent sees. Where the site is known it also describes the first tool of other callers,
 // and those that the agent does not see. It describes at most --cases tools for each caller.
 func eachListed(ctx context.Context, t *check.T, test func(described *check.Response, listed check.Tool)) {
-	own := t.As(check.Agent).MustListAll(ctx)
+	own := t.As(check.Agent).MustListShared(ctx)
 	visitSome := func(who check.Identity, tools []check.Tool) {
 		tools = scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases)
 		responses := t.Table(len(tools), func(i int) *check.Response { return t.As(who).Describe(ctx, tools[i].Name()) }).
@@ -248,7 +248,7 @@ func eachListed(ctx context.Context, t *check.T, test func(described *check.Resp
 	shown := own.Names()
 	for _, who := range t.Callers(check.Discoverer, check.Admin) {
 		var only []check.Tool
-		for i, tool := range t.As(who).ListAll(ctx).Tools() {
+		for i, tool := range t.As(who).ListShared(ctx).Tools() {
 			if i == 0 || !slices.Contains(shown, tool.Name()) {
 				only = append(only, tool)
 			}

@@ -43,7 +43,7 @@ func undeclaredArgument(ctx context.Context, t *check.T) {
 		wrong.MustMeet(match.BeRefused(400, "invalid_params"), "invoke/invalid-arguments-400")
 	}
 	accepted := 0
-	for _, call := range scenario.UndeclaredArguments(t, t.As(check.Agent).MustListAll(ctx).Tools()) {
+	for _, call := range scenario.UndeclaredArguments(t, t.As(check.Agent).MustListShared(ctx).Tools()) {
 		send := invokeWith(ctx, t, call.Tool)
 		if send(call.Valid).Status != http.StatusOK {
 			continue // invoke/answers-result and others test that

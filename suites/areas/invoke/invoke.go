@@ -76,6 +76,7 @@ func smallest(t *check.T, c generate.Case, kind func(any) bool, fault func(any) 
 		return r, note
 	}
 	value := generate.Smallest(c.Value, scenario.Shrinkings, func(v any) bool { return kind(v) && !matches(send(v)) })
+	note = fmt.Sprintf("%s, generated with seed %d", c.Of(value).What, t.Seed)
 	if why := fault(value); why != "" {
 		note = fmt.Sprintf("%s, generated with seed %d", why, t.Seed)
 	}
@@ -153,7 +154,7 @@ func eachSpelling(ctx context.Context, t *check.T, tool scenario.Sample) {
 }
 
 func argumentsForwarded(ctx context.Context, t *check.T) {
-	listed := t.As(check.Agent).MustListAll(ctx)
+	listed := t.As(check.Agent).MustListShared(ctx)
 	type row struct {
 		scenario.Sample
 		what string
@@ -221,7 +222,7 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	for i, c := range emptied {
 		t.For(check.Agent, c.Name, func() { t.Expect(empties.Response(i)).To(haveForwardedTo(t.Upstream, c.ID), c.What) })
 	}
-	cases := scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) })
+	cases := scenario.EveryCase(t, echoes, scenario.StrictTool.EdgesTogether, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) })
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {

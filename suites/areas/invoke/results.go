@@ -22,7 +22,7 @@ type resultTool struct {
 
 // resultTools returns the agent's tools that list the outputSchema of their method and return a fixed value.
 func resultTools(ctx context.Context, t *check.T) []resultTool {
-	listed := t.As(check.Agent).MustListAll(ctx)
+	listed := t.As(check.Agent).MustListShared(ctx)
 	var tools []resultTool
 	for _, s := range scenario.Samples(t, check.Agent, fixtures.Value) {
 		shown, ok := listed.Find(s.Name)
@@ -39,7 +39,7 @@ func resultTools(ctx context.Context, t *check.T) []resultTool {
 
 // untypedTools are tools that return a fixed value and list no outputSchema, so that their methods may return any value.
 func untypedTools(ctx context.Context, t *check.T) []scenario.Sample {
-	listed := t.As(check.Agent).MustListAll(ctx)
+	listed := t.As(check.Agent).MustListShared(ctx)
 	return slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool {
 		shown, ok := listed.Find(s.Name)
 		return !ok || s.Output != nil || shown["outputSchema"] != nil

@@ -84,7 +84,7 @@ func unknown404(ctx context.Context, t *check.T) {
 	if !ok {
 		return // a name that is close to that of an existing tool could run it
 	}
-	listed := t.As(check.Agent).MustListAll(ctx).Names()
+	listed := t.As(check.Agent).MustListShared(ctx).Names()
 	for spelling, name := range check.InOrder(scenario.OtherSpellings(call.Tool)) {
 		if !slices.Contains(listed, name) {
 			t.Row(call.Identity, "", spelling, func() {
@@ -185,7 +185,7 @@ func duplicateMembers(ctx context.Context, t *check.T) {
 	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), `{"a":2}`)
+	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListShared(ctx), `{"a":2}`)
 	if !ok {
 		return
 	}
@@ -267,7 +267,7 @@ var notArguments = []wrongBody{
 // broadTool returns a tool that may be run and a parameter of it that accepts any value; without one, an unknown tool.
 func broadTool(ctx context.Context, t *check.T) (name, parameter string) {
 	if t.Drupal != nil {
-		if tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), `[["x"]]`); ok {
+		if tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListShared(ctx), `[["x"]]`); ok {
 			return tool.Name, parameter
 		}
 	}

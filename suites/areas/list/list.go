@@ -164,7 +164,7 @@ func descriptionNotEmpty(ctx context.Context, t *check.T) {
 }
 
 func namesUnique(ctx context.Context, t *check.T) {
-	for _, list := range append([]check.Listing{scenario.AllTools(ctx, t, t.As(check.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
+	for _, list := range append([]check.Listing{scenario.AgentsTools(ctx, t)}, scenario.ListsOfOthers(ctx, t)...) {
 		t.EachTool(list, func(_ *check.Response, tool check.Tool) { t.Expect(list).To(match.ListOnce(tool.Name())) })
 	}
 }
@@ -240,7 +240,7 @@ func unknownQueryIgnored(ctx context.Context, t *check.T) {
 func onlyMarkedMethods(ctx context.Context, t *check.T) {
 	t.MustMark()
 	marked := 0
-	for _, list := range append([]check.Listing{scenario.AllTools(ctx, t, t.As(check.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
+	for _, list := range append([]check.Listing{scenario.AgentsTools(ctx, t)}, scenario.ListsOfOthers(ctx, t)...) {
 		t.EachTool(list, func(page *check.Response, tool check.Tool) {
 			t.Expect(page).To(match.HaveTool(tool, "the McpTool attribute", func(tool check.Tool) string {
 				switch m := scenario.MethodOf(t, tool.Name()); {

@@ -46,7 +46,7 @@ var Checks = []check.Check{
 }
 
 func nameIsID(ctx context.Context, t *check.T) {
-	list := scenario.AllTools(ctx, t, t.As(check.Agent))
+	list := scenario.AgentsTools(ctx, t)
 	t.EachTool(list, func(page *check.Response, tool check.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, "the id of its method as `name`", func(tool check.Tool) string {
 			if _, ok := t.Method(tool.Name()); !ok && tool.Name() != "" {
@@ -61,7 +61,7 @@ func nameIsID(ctx context.Context, t *check.T) {
 }
 
 func nameUnderscored(ctx context.Context, t *check.T) {
-	list := scenario.AllTools(ctx, t, t.As(check.Agent))
+	list := scenario.AgentsTools(ctx, t)
 	t.EachTool(list, func(page *check.Response, tool check.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, "a method's id as `name`, with `_` in place of all characters but letters, digits, `_` and `-`", func(tool check.Tool) string { return underscoreFault(t, tool) }))
 	})
@@ -109,7 +109,7 @@ func nameUnderscored(ctx context.Context, t *check.T) {
 }
 
 func namePortable(ctx context.Context, t *check.T) {
-	t.EachTool(scenario.AllTools(ctx, t, t.As(check.Agent)), func(page *check.Response, tool check.Tool) {
+	t.EachTool(scenario.AgentsTools(ctx, t), func(page *check.Response, tool check.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(tool check.Tool) string {
 			if portableName.MatchString(tool.Name()) || tool.Name() == "" || isID(t, tool.Name()) {
 				return ""

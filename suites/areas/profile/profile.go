@@ -141,7 +141,7 @@ func namesApart(ctx context.Context, t *check.T) {
 			fixed[t.ToolName(m.ID)] = true
 		}
 	}
-	for _, list := range append([]check.Listing{scenario.AllTools(ctx, t, t.As(check.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
+	for _, list := range append([]check.Listing{scenario.AgentsTools(ctx, t)}, scenario.ListsOfOthers(ctx, t)...) {
 		names := map[string]string{} // as they are, by how clients write them
 		t.EachTool(list, func(page *check.Response, tool check.Tool) {
 			plain := plainName(tool.Name())

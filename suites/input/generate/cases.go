@@ -33,6 +33,22 @@ func (c Case) Parameter() string {
 	return jsontext.Pointer(name).LastToken()
 }
 
+// Of is c for a smaller value: What names those of several edges that are of parameters which the value still has.
+func (c Case) Of(value any) Case {
+	arguments, _ := value.(map[string]any)
+	left := slices.DeleteFunc(strings.Split(c.What, together), func(edge string) bool {
+		_, there := arguments[Case{What: edge}.Parameter()]
+		return !there
+	})
+	if len(left) == 0 {
+		return Case{c.What, value}
+	}
+	return Case{strings.Join(left, together), value}
+}
+
+// together stands between the edges of one value.
+const together = "; "
+
 // Maker makes cases up from one schema. It is for one goroutine.
 type Maker struct {
 	schema    map[string]any
@@ -147,6 +163,35 @@ func (m *Maker) Fault(value any) string { return m.consensus.Fault(value) }
 
 // Edges are values that just fit: each at one edge in one place.
 func (m *Maker) Edges() []Case { return slices.Clone(m.edges()) }
+
+// EdgesTogether are those of Edges, as many in one value as are of different parameters and fit together.
+func (m *Maker) EdgesTogether() []Case {
+	var all []Case
+	var taken []map[string]bool // the parameters of each that are at an edge
+	for _, edge := range m.edges() {
+		name := edge.Parameter()
+		at := 0
+		for ; at < len(all); at++ {
+			if both := withMember(all[at].Value.(map[string]any), name, edge.Value.(map[string]any)); !taken[at][name] && m.Fits(both) {
+				all[at] = Case{all[at].What + together + edge.What, both}
+				break
+			}
+		}
+		if at == len(all) {
+			all, taken = append(all, edge), append(taken, map[string]bool{})
+		}
+		taken[at][name] = true
+	}
+	return all
+}
+
+// withMember is an object with a member as it is in another: absent where it is absent there.
+func withMember(object map[string]any, name string, other map[string]any) map[string]any {
+	if value, there := other[name]; there {
+		return with(object, name, value)
+	}
+	return without(object, name)
+}
 
 // Broken are values that break one keyword in one place, for each that the schema has.
 func (m *Maker) Broken() []Case { return slices.Clone(m.broken()) }

@@ -196,6 +196,16 @@ func TestCasesKeepTheirWord(t *testing.T) {
 		check := must.Get(jsonschema.Compile(schema, jsonschema.Draft7))(t)
 		fitting := m.Edges()
 		edges += len(fitting)
+		packed := m.EdgesTogether()
+		for _, edge := range fitting {
+			name := edge.Parameter()
+			if !slices.ContainsFunc(packed, func(c Case) bool {
+				return show(c.Value.(map[string]any)[name]) == show(edge.Value.(map[string]any)[name])
+			}) {
+				t.Errorf("%s: no case of several edges has %s", method.ID, edge.What)
+			}
+		}
+		fitting = append(fitting, packed...)
 		faulty := m.Broken()
 		broken += len(faulty)
 		for range 5 {
