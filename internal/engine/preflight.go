@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
@@ -68,6 +69,9 @@ func preflight(ctx context.Context, t *check.T) error {
 		}
 	}
 	if err := tryCredentials(ctx, t); err != nil {
+		return err
+	}
+	if err := otherSite(t, list.Names()); err != nil {
 		return err
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
@@ -130,6 +134,28 @@ func byProxy(t *check.T, reason error) error {
 		return reason
 	}
 	return fmt.Errorf("%w; the requests go through the proxy %s: NO_PROXY in the environment names hosts that are reached without it", reason, proxy.Redacted())
+}
+
+// otherSite says that no tool of a list is a method of the real site that the run was given, in whatever spelling: then another is
+// behind the bridge, which is not to blame.
+func otherSite(t *check.T, tools []string) error {
+	if t.Drupal != nil || t.Site == nil || len(tools) == 0 || len(t.Site.Methods()) == 0 {
+		return nil
+	}
+	spelled := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, name)
+	}
+	for _, method := range t.Site.Methods() {
+		if slices.ContainsFunc(tools, func(tool string) bool { return strings.Contains(spelled(tool), spelled(method.ID)) }) {
+			return nil
+		}
+	}
+	return usage("the bridge lists tools such as %s, and none is a method of the site of --drupal: give the site that is behind the bridge", exact.Cut(t.Redact.Text(tools[0]), 60))
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -119,16 +120,32 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere is why the bridge stands before another site: it lists tools, none of which the site has, and asks this one nothing.
+// elsewhere is why the bridge stands before another site: it lists tools and asks this one nothing, not for a caller who is new to it
+// either. Where the tools are this site's by name, as those of another mock are, neither does a call of one reach it.
 func (m *measures) elsewhere(ctx context.Context) error {
 	tools := m.t.As(Agent).List(ctx).Names()
-	if len(tools) == 0 || slices.ContainsFunc(m.t.Site.Methods(), func(method fixtures.Method) bool { return slices.Contains(tools, m.t.ToolName(method.ID)) }) {
+	asked := func() bool { return len(m.t.Upstream.Entries(0)) > 0 || ctx.Err() != nil }
+	if len(tools) == 0 || asked() {
 		return nil
 	}
-	if len(m.t.Upstream.Entries(0)) > 0 || ctx.Err() != nil { // a tool of a site that nobody knows is not run
-		return nil
+	called := ""
+	for _, method := range m.t.Site.Methods() {
+		name := m.t.ToolName(method.ID)
+		if !slices.Contains(tools, name) {
+			continue // a tool of a site that nobody knows is not run
+		}
+		if called = name; method.Behaviour.Kind == fixtures.Value && len(method.Params) == 0 {
+			break
+		}
 	}
-	return fmt.Errorf("the bridge lists tools such as %s, which the mock Drupal of the run does not have, and asks it nothing: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or start it anew where it remembers another site", exact.Cut(m.t.Redact.Text(tools[0]), 60))
+	why := fmt.Sprintf("lists tools such as %s, which the mock Drupal of the run does not have, and asks it nothing", exact.Cut(m.t.Redact.Text(tools[0]), 60))
+	if called != "" {
+		if r := m.t.As(Agent).Invoke(ctx, called, Args{}); r.Status == 0 || r.Status >= http.StatusInternalServerError || asked() {
+			return nil
+		}
+		why = fmt.Sprintf("asks the mock Drupal of the run nothing, for a call of %s neither, so that another one is behind it", called)
+	}
+	return fmt.Errorf("the bridge %s: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or start it anew where it remembers another site", why)
 }
 
 // measurePageSize goes by the agent's first page, or where all its tools are on that, by that of a site with many. A page that
@@ -328,8 +345,10 @@ func (t *T) KeepsFor() time.Duration {
 	switch m := t.measures; {
 	case m != nil && m.unseen == 0 && m.waiting[m.lister] != "": // no list has come whole: it may keep nothing
 		return 1
-	case m != nil && m.unseen == 0: // the first look came late
+	case m != nil && m.unseen == 0 && t.DiscoveryTTL > 0: // the first look came late
 		return min(t.DiscoveryTTL, m.ttl)
+	case m != nil && m.unseen == 0:
+		return m.ttl
 	case m != nil:
 		return m.unseen
 	case t.PermissionTTL > 0:

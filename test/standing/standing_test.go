@@ -121,6 +121,28 @@ func TestUnusualSettings(t *testing.T) {
 	}
 }
 
+// A bridge before another mock, or before another site than that of --drupal, is not to blame: the run says so, and tests nothing.
+func TestAnotherSite(t *testing.T) {
+	t.Parallel()
+	commands, dir, other := commandsOfPage(t), t.TempDir(), program.Address(t)
+	start(t, dir, []string{"mock", "--listen", other})
+	bridge := slices.Clone(commands["bridge"])
+	bridge[2] = "http://" + other
+	awaitUp(t, start(t, dir, bridge))
+	bulk := program.Address(t)
+	awaitUp(t, start(t, dir, []string{"mock", "--site", "bulk-60", "--listen", bulk}))
+	for said, args := range map[string][]string{
+		"another one is behind it":                 commands["run"],
+		"none is a method of the site of --drupal": {"run", "--url", "http://agent:agent-pass@" + bridge[len(bridge)-1], "--drupal", "http://" + bulk},
+	} {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), said) {
+			t.Errorf("%v: %v, want %q in\n%s", args, err, said, out)
+		}
+	}
+}
+
 // Ten runs in an hour lock no caller out, neither of the bridge nor of its site: they send nearly the same wrong credentials.
 func TestTenRunsInAnHour(t *testing.T) {
 	if testing.Short() {
