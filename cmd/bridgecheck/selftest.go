@@ -50,8 +50,8 @@ that they fail; --full tests all of them by every clause that they can touch. Wi
 machines share the mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
-blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
-say · 1 not so · 4 no verdict.`,
+blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with
+that, and all failed as the golden sets say · 1 not so · 4 no verdict.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
@@ -216,6 +216,7 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	w.row("failed", strings.Join(row.Failed, " "))
 	w.row("missed", strings.Join(row.Missed(), " "))
 	w.row("unexpected", strings.Join(row.Unexpected(), " "))
+	w.row("first", row.First)
 	if row.Problem != "" {
 		w.row("problem", row.Problem)
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,8 +25,31 @@ var goldenFiles embed.FS
 
 const goldenDir = "testdata/golden"
 
-// Sets are golden sets: by the name of a mutant the clauses that fail.
+// Sets are golden sets: by the name of a mutant the clauses that fail, first that which its report begins with.
 type Sets map[string][]string
+
+// first is the clause that the report of a mutant begins with; "" where nothing fails but by chance.
+func (s Sets) first(mutant string) string {
+	if len(s[mutant]) == 0 {
+		return ""
+	}
+	return s[mutant][0]
+}
+
+// figures is the line of the page on trust that says how many reports begin with what is broken.
+func (s Sets) figures() string {
+	all, right := mutants.Mutants(), 0
+	for _, m := range all {
+		right += count(slices.Contains(m.Breaks, s.first(m.Name)))
+	}
+	return fmt.Sprintf("Of %d mutants, the reports of %d begin with a clause that the mutant breaks.", len(all), right)
+}
+
+// inTrustPage finds the line.
+var inTrustPage = regexp.MustCompile(`(?m)^Of \d+ mutants, the reports .*$`)
+
+// trustPage is the page on trust, in the source tree.
+const trustPage = "docs/trust.md"
 
 // Golden returns the golden sets that this program was built with.
 func Golden() (Sets, error) {
@@ -109,7 +133,7 @@ var (
 	ErrSurvivor     = errors.New("a mutant that is not killed has no golden set")
 )
 
-// Update writes the golden sets of the rows, and with them the kill matrix, into the source tree around the working
+// Update writes the golden sets of the rows, and with them the kill matrix and the figures, into the source tree around the working
 // directory. The golden sets of other mutants stay as they are. Without rows it brings the kill matrix up to date. Its
 // errors wrap ErrNoSourceTree, ErrSurvivor, or an error of the file system.
 func Update(rows ...Row) error {
@@ -138,7 +162,11 @@ func Update(rows ...Row) error {
 	if err := os.WriteFile(filepath.Join(root, killMatrix), []byte(page.String()), 0o644); err != nil {
 		return fmt.Errorf("write the kill matrix: %w", err)
 	}
-	return nil
+	trust, err := os.ReadFile(filepath.Join(root, trustPage))
+	if err != nil {
+		return fmt.Errorf("write the figures: %w", err)
+	}
+	return os.WriteFile(filepath.Join(root, trustPage), inTrustPage.ReplaceAll(trust, []byte(sets.figures())), 0o644)
 }
 
 // sourceTree returns the root of the source tree around the working directory.

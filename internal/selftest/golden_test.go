@@ -47,6 +47,10 @@ func TestKillMatrixIsUpToDate(t *testing.T) {
 	if string(page) != want.String() {
 		t.Errorf("%s does not fit the mutants and their golden sets: %s", killMatrix, killMatrixCommand)
 	}
+	page = must.Get(os.ReadFile(filepath.Join("..", "..", trustPage)))(t)
+	if line := loadGolden(t).figures(); !strings.Contains(string(page), line+"\n") {
+		t.Errorf("%s lacks %q: %s", trustPage, line, killMatrixCommand)
+	}
 }
 
 // Every way to forget the golden set of a mutant ends in the command that fixes it.
@@ -83,6 +87,7 @@ func TestUpdateOfOneMutant(t *testing.T) {
 	dir := filepath.Join(root, "internal", "selftest", goldenDir)
 	must.Do(t, os.CopyFS(dir, os.DirFS(goldenDir)))
 	must.Do(t, os.Mkdir(filepath.Join(root, "docs"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(root, trustPage), []byte("Of 0 mutants, the reports are old.\n"), 0o644))
 	t.Chdir(dir)
 	m := mutants.Mutants()[0]
 	row := newRow(m)

@@ -24,6 +24,7 @@ type Figures struct {
 	Mutants     int `json:"mutants"`
 	Killed      int `json:"killed"`
 	Clean       int `json:"clean"`
+	Misled      int `json:"misled"` // whose report begins with a clause that they do not break
 	Survivors   int `json:"survivors"`
 	Variants    int `json:"variants"`
 	FalseAlarms int `json:"false_alarms"`
@@ -43,6 +44,7 @@ func newMatrix(rows []Row, tested []contract.Clause) Matrix {
 		m.Figures.Mutants++
 		m.Figures.Killed += count(r.Killed())
 		m.Figures.Clean += count(r.Clean())
+		m.Figures.Misled += count(r.Misled())
 		for _, id := range r.Expected {
 			kills[id] = kills[id] || slices.Contains(r.Failed, id)
 		}
@@ -67,11 +69,17 @@ func count(yes bool) int {
 // the fault that has to be fixed.
 const minClean = 95
 
+// mostMisled is the percentage of the mutants whose report may begin with a clause that they do not break: who reads it begins
+// at the wrong end.
+const mostMisled = 2
+
 // Good reports whether no mutant survived, every clause is proven, no correct variant was blamed, and enough kills were
-// clean.
+// clean and enough reports begin with what is broken.
 func (m Matrix) Good() bool {
 	f := m.Figures
-	return f.Survivors == 0 && f.FalseAlarms == 0 && len(m.Unproven) == 0 && (f.Clean+m.others.Clean)*100 >= minClean*(f.Mutants+m.others.Mutants)
+	all := f.Mutants + m.others.Mutants
+	return f.Survivors == 0 && f.FalseAlarms == 0 && len(m.Unproven) == 0 && (f.Clean+m.others.Clean)*100 >= minClean*all &&
+		(f.Misled+m.others.Misled)*100 <= mostMisled*all
 }
 
 // WriteText writes a line for each row and clause that needs attention, then the figures.
@@ -89,13 +97,16 @@ func (m Matrix) WriteText(w io.Writer) error {
 		if !r.Correct && len(r.Unexpected()) > 0 {
 			fmt.Fprintf(&b, "not clean    %s: %s failed too\n", r.Name, strings.Join(r.Unexpected(), " "))
 		}
+		if r.Misled() {
+			fmt.Fprintf(&b, "misled       %s: the report begins with %s\n", r.Name, r.First)
+		}
 	}
 	for _, id := range m.Unproven {
 		fmt.Fprintf(&b, "unproven     %s: it kills no mutant\n", id)
 	}
 	f := m.Figures
-	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; %d clauses unproven; %d tested again; %.1f s\n",
-		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms, len(m.Unproven), f.Again, float64(m.DurationMS)/1000)
+	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; %d clauses unproven; %d reports begin with another clause; %d tested again; %.1f s\n",
+		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms, len(m.Unproven), f.Misled, f.Again, float64(m.DurationMS)/1000)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

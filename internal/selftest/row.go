@@ -15,6 +15,7 @@ type Row struct {
 	Expected    []string       `json:"expected,omitempty"`     // the clauses that must fail
 	MayFail     []string       `json:"may_fail,omitempty"`     // the clauses that may fail
 	Failed      []string       `json:"failed"`                 // the clauses that failed, warned, or ended with an error
+	First       string         `json:"first,omitempty"`        // the one of them that the report begins with
 	NotTestable []string       `json:"not_testable,omitempty"` // the clauses that were not testable
 	Tested      []string       `json:"tested"`                 // the clauses that applied
 	Beyond      []string       `json:"beyond_reach,omitempty"` // the clauses that were not tested, as the change of the mutant cannot touch them
@@ -41,6 +42,16 @@ func (r *Row) add(report *reports.Report) {
 			r.NotTestable = append(r.NotTestable, result.ID)
 		}
 	}
+	if first, there := report.First(); there {
+		r.First = first.ID
+	} else if len(r.Failed) > 0 { // warnings
+		r.First = r.Failed[0]
+	}
+}
+
+// Misled reports whether the report of a mutant begins with another clause than one that the mutant breaks.
+func (r Row) Misled() bool {
+	return !r.Correct && r.First != "" && !slices.Contains(r.Expected, r.First)
 }
 
 // Missed returns the expected clauses that did not fail.
@@ -65,12 +76,17 @@ func (r Row) Clean() bool { return r.Killed() && len(r.Unexpected()) == 0 }
 // FalseAlarm reports whether anything failed of a correct variant.
 func (r Row) FalseAlarm() bool { return r.Correct && (r.Problem != "" || len(r.Unexpected()) > 0) }
 
-// golden returns the clauses for the golden set: those that failed, without what depends on chance.
-func (r Row) golden() []string { return except(r.Failed, r.MayFail) }
+// golden returns the clauses for the golden set: those that failed, that which the report begins with before all others, without
+// what depends on chance.
+func (r Row) golden() []string {
+	failed := except(r.Failed, r.MayFail)
+	slices.SortStableFunc(failed, func(a, b string) int { return count(b == r.First) - count(a == r.First) })
+	return failed
+}
 
 // matches reports whether the clauses that failed are those of the golden set, without what depends on chance.
 func (r Row) matches(golden []string) bool {
-	return slices.Equal(except(golden, r.MayFail), r.golden())
+	return slices.Equal(slices.Sorted(slices.Values(except(golden, r.MayFail))), slices.Sorted(slices.Values(r.golden())))
 }
 
 // except returns all but those taken.

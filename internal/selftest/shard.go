@@ -48,6 +48,7 @@ func (m *Matrix) Complete(others []mutants.Mutant, golden Sets) {
 	for i, o := range others {
 		rows[i] = newRow(o)
 		rows[i].Failed = golden[o.Name]
+		rows[i].First = golden.first(o.Name)
 	}
 	m.others = newMatrix(rows, nil).Figures
 	m.Unproven = slices.DeleteFunc(m.Unproven, func(id string) bool {
