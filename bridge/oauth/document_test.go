@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -49,11 +51,19 @@ func TestSecurityDocumentsAreReadExactly(t *testing.T) {
 
 // Whatever is read has no name twice, and says the same when it is read again.
 func FuzzReadDocument(f *testing.F) {
-	for _, s := range []string{`{"sub":"a","aud":"b","exp":1}`, `{"aud":["a"],"scope":"a b","x":[{}]}`, `{"sub":"a","SUB":"b"}`, `{"sub":1}`} {
+	for _, s := range []string{`{"sub":"a","aud":"b","exp":1}`, `{"aud":["a"],"scope":"a b","x":[{}]}`, `{"sub":"a","SUB":"b"}`, `{"sub":1}`, `{"aud":[{},1],"exp":3600,"sub":true,"x":null}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		before := slices.Clone(document)
+		// The readers that claims do not have.
+		var active, critical bool
+		var lasts int64
+		var published []jsontext.Value
+		members := fields{"aud": list(&published, raw), "exp": optional(integer(&lasts)), "sub": boolean(&active), "x": present(&critical)}
+		if err := members.read(document); err == nil && !jsontext.Value(document).IsValid() {
+			t.Errorf("%q is read", document)
+		}
 		var one, two claims
 		err, again := one.fields().read(document), two.fields().read(document)
 		if (err == nil) != (again == nil) || one.Subject != two.Subject || !slices.Equal(one.Audience, two.Audience) || !slices.Equal(before, document) {

@@ -22,6 +22,23 @@ func TestPricesOfPatterns(t *testing.T) {
 	}
 }
 
+func FuzzProgramSize(f *testing.F) {
+	for _, pattern := range []string{`^[a-z]{1,500}$`, `((a?){9}){9}`, `(\pL{1000}){3}`, `(?i)é|\x{10FFFF}`, `(){1000}`, `(?:(?:a*)+)?`} {
+		f.Add(pattern)
+	}
+	f.Fuzz(func(t *testing.T, pattern string) {
+		price, err := programSize(pattern)
+		if err != nil || price == 0 {
+			return
+		}
+		parsed := must.Get(syntax.Parse(pattern, syntax.Perl))(t)
+		prog := must.Get(syntax.Compile(parsed.Simplify()))(t)
+		if 3*price+10 < len(prog.Inst) {
+			t.Errorf("%q costs %d, and compiles to %d instructions", pattern, price, len(prog.Inst))
+		}
+	})
+}
+
 func TestDearPatterns(t *testing.T) {
 	for name, c := range map[string]struct {
 		schema string
