@@ -150,7 +150,7 @@ soak: ## a million calls while the site fails in every way
 # Hostile and honest callers side by side at a bridge of its own: 10 minutes, in CI 20 s.
 SIEGE_TIME := 10m
 siege: ## attackers and honest callers at one bridge, for SIEGE_TIME
-	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
+	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege' -v ./test/attacks
 
 # Three replicas of the bridge with a store: what they cost, and then killed, paused and cut from it for REPLICAS_TIME. All
 # tests make a short one. Needs redis-server.

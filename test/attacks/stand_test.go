@@ -147,6 +147,8 @@ type process struct {
 	address string // host:port
 	output  *program.Output
 	ended   atomic.Bool
+
+	authorization string // of honest callers; "": a password
 }
 
 // start starts a bridge before a site, with flags beside, and has it serve.
@@ -261,7 +263,12 @@ func (p *process) mustServe(when string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if status, body := p.send(ctx, "127.0.0.9", "honest", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"v":1}}`, nil); status != 200 {
+	user, header := "honest", http.Header{}
+	if p.authorization != "" {
+		user = ""
+		header.Set("Authorization", p.authorization)
+	}
+	if status, body := p.send(ctx, "127.0.0.9", user, "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"v":1}}`, header); status != 200 {
 		p.t.Errorf("%s an honest caller gets %d %.200s", when, status, body)
 	}
 }

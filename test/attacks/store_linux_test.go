@@ -24,6 +24,27 @@ func limitMemory(t *testing.T) {
 	must.Do(t, os.WriteFile(binary, []byte(script), 0o700))
 }
 
+// storeReplies are what no store says.
+var storeReplies = []struct{ name, operation, reply string }{
+	{"as a store answers", "", ""},
+	{"a string of 100 GB", redistest.Rate, "$99999999999\r\n"},
+	{"a list of two thousand million", redistest.Try, "*2000000000\r\n"},
+	{"a million nested lists", redistest.Rate, strings.Repeat("*1\r\n", 1<<20)},
+	{"a string of 100 GB for events", redistest.Read, "$99999999999\r\n"},
+	{"nested lists for events", redistest.Read, strings.Repeat("*1\r\n", 1<<20)},
+	{"a list of two thousand million for the last event", redistest.Last, "*2000000000\r\n"},
+	{"a line without end", redistest.Auth, "+" + strings.Repeat("x", 8<<20)},
+	{"a time to wait below zero", redistest.Rate, ":-1\r\n"},
+	{"a time to wait of an age", redistest.Rate, ":9223372036854775807\r\n"},
+	{"no outcome", redistest.Try, "*0\r\n"},
+	{"half an outcome", redistest.Try, "*1\r\n:1\r\n"},
+	{"an outcome of an age", redistest.Try, "*2\r\n:1\r\n:9223372036854775807\r\n"},
+	{"an outcome below zero", redistest.Try, "*2\r\n:1\r\n:-7\r\n"},
+	{"an outcome that is unknown", redistest.Try, "*2\r\n:9\r\n:9\r\n"},
+	{"an error for each", redistest.Rate, "-ERR " + strings.Repeat("x", 3000) + "\r\n"},
+	{"events without end", redistest.Read, "*-1\r\n"},
+}
+
 // The store that replicas share does what it likes. Callers are served as without one: no reply of the store makes a 502,
 // a 429 or a refusal of good credentials, and none costs memory or a log line for each.
 func TestStore(t *testing.T) {
@@ -31,25 +52,7 @@ func TestStore(t *testing.T) {
 	limitMemory(t)
 	t.Setenv("BRIDGE_SESSION_KEYS", "the bridge under attack encrypts with this key")
 	s := newSite(t)
-	for _, attack := range []struct{ name, operation, reply string }{
-		{"as a store answers", "", ""},
-		{"a string of 100 GB", redistest.Rate, "$99999999999\r\n"},
-		{"a list of two thousand million", redistest.Try, "*2000000000\r\n"},
-		{"a million nested lists", redistest.Rate, strings.Repeat("*1\r\n", 1<<20)},
-		{"a string of 100 GB for events", redistest.Read, "$99999999999\r\n"},
-		{"nested lists for events", redistest.Read, strings.Repeat("*1\r\n", 1<<20)},
-		{"a list of two thousand million for the last event", redistest.Last, "*2000000000\r\n"},
-		{"a line without end", redistest.Auth, "+" + strings.Repeat("x", 8<<20)},
-		{"a time to wait below zero", redistest.Rate, ":-1\r\n"},
-		{"a time to wait of an age", redistest.Rate, ":9223372036854775807\r\n"},
-		{"no outcome", redistest.Try, "*0\r\n"},
-		{"half an outcome", redistest.Try, "*1\r\n:1\r\n"},
-		{"an outcome of an age", redistest.Try, "*2\r\n:1\r\n:9223372036854775807\r\n"},
-		{"an outcome below zero", redistest.Try, "*2\r\n:1\r\n:-7\r\n"},
-		{"an outcome that is unknown", redistest.Try, "*2\r\n:9\r\n:9\r\n"},
-		{"an error for each", redistest.Rate, "-ERR " + strings.Repeat("x", 3000) + "\r\n"},
-		{"events without end", redistest.Read, "*-1\r\n"},
-	} {
+	for _, attack := range storeReplies {
 		t.Run(attack.name, func(t *testing.T) {
 			store := redistest.NewFake(t)
 			store.Reply(attack.operation, attack.reply)
