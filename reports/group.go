@@ -59,6 +59,7 @@ const (
 	invalidJSON                    // a 2xx that says that it is JSON
 	mismatch                       // a 2xx with other content than expected
 	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
+	notForwarded                   // the site refused the bridge's requests, which had not the caller's credentials
 	exposed                        // a 2xx where the caller is to be refused
 	byProxy                        // a proxy made the response: by what it does
 	noBridge                       // the target shows no sign of a bridge
@@ -66,6 +67,8 @@ const (
 
 // AtTheProxy is the remedy of what a proxy did in place of the bridge.
 const AtTheProxy = "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."
+
+const forwardThem = "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came."
 
 // causeKinds says what follows from the kind of a cause, whatever clauses have it. Kinds that are not here have the
 // severity and the remedy of their gravest clause.
@@ -83,11 +86,11 @@ var causeKinds = map[causeKind]struct {
 	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx) with the body, not 200."},
 	wrongType:     {Protocol, "list/answers-json", "Send Content-Type: application/json with every JSON body."},
 	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
-	wrongAccount: {Exposure, "access/credentials-forwarded", "Send the caller's own credentials to the site with each request, the Authorization header (or cookie) as it came. " +
-		"An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
-	exposed:  {Exposure, "", ""},
-	byProxy:  {Protocol, "", AtTheProxy},
-	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
+	wrongAccount:  {Exposure, "access/credentials-forwarded", forwardThem + " An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
+	notForwarded:  {Exposure, "access/credentials-forwarded", forwardThem},
+	exposed:       {Exposure, "", ""},
+	byProxy:       {Protocol, "", AtTheProxy},
+	noBridge:      {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
 }
 
 // Groups groups what a reader has to act on: the findings, which no baseline excuses, of clauses that fail, warn, end in an
@@ -211,8 +214,11 @@ func (r *Report) otherAccount() cause {
 }
 
 // ranAs is the account, not that of the caller, as which a method ran at the site; "": there is none, or the report does not
-// say who the caller is at the site.
+// say who the caller is at the site. A call that was refused did not run: what ran beside it is another caller's.
 func (e Exchange) ranAs() string {
+	if e.Response == nil || e.Response.Status/100 != 2 {
+		return ""
+	}
 	caller := "anonymous"
 	if len(e.Credentials) > 0 {
 		caller = e.Credentials[0].User
@@ -229,6 +235,13 @@ func (e Exchange) ranAs() string {
 		other = user
 	}
 	return other
+}
+
+// unidentified reports whether the site refused all that the bridge sent it for a caller with credentials, and knew that caller in none of it.
+func (e Exchange) unidentified() bool {
+	return len(e.Credentials) > 0 && len(e.Drupal) > 0 && !slices.ContainsFunc(e.Drupal, func(up Upstream) bool {
+		return up.User == e.Credentials[0].User || up.Status != 401 && up.Status != 403
+	})
 }
 
 // exposes reports whether a finding is that a caller gets a 2xx where a clause of exposure asks for something else.
@@ -255,6 +268,9 @@ func (r Result) causeOf(f Finding) cause {
 	}
 	if account := e.ranAs(); account != "" {
 		return cause{kind: wrongAccount, text: account}
+	}
+	if f.Missing == "" && f.Expected != "" && !denies.MatchString(f.Expected) && e.unidentified() {
+		return cause{kind: notForwarded}
 	}
 	switch {
 	case e.Response != nil:
@@ -315,6 +331,8 @@ func (c cause) String() string {
 		text = fmt.Sprintf("errors with the status %d", c.status)
 	case wrongAccount:
 		text = "calls run at the site as the account " + c.text + ", which is not their caller's"
+	case notForwarded:
+		text = "requests reach the site without their caller's credentials"
 	case noBridge:
 		text = "the target shows no sign of a bridge"
 	case exposed:

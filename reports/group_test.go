@@ -35,6 +35,13 @@ func ranAs(user string, r Result) Result {
 	return r
 }
 
+// unknown is a result of the caller agent in whose exchange the site refused an anonymous request.
+func unknown(r Result) Result {
+	r = ranAs("", r)
+	r.Evidence[0].Drupal[0] = Upstream{Status: 401}
+	return r
+}
+
 func TestGroups(t *testing.T) {
 	const json, envelope = "application/json; charset=utf-8", `{"error":{"code":"%s","message":"m"}}`
 	coded := func(code string) string { return fmt.Sprintf(envelope, code) }
@@ -62,6 +69,9 @@ func TestGroups(t *testing.T) {
 		{"callers who get what is denied", failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""), failing("invoke/denied", "a refusal", response(200, json, `{"result":1}`), ""), true, "callers get what the site denies them"},
 		{"calls as another account, and what that may see", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), true, "calls run at the site as the account service, which is not their caller's"},
 		{"a call of another caller beside", ranAs("agent", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), ""))), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},
+		{"no credentials reach the site", unknown(failing("access/anonymous", "200", response(401, json, coded("x")), "")), unknown(failing("b/2", "200 with a result", response(403, json, coded("y")), "")), true, "requests reach the site without their caller's credentials"},
+		{"a caller who is to be refused", unknown(failing("access/anonymous", "403", response(401, json, coded("x")), "")), failing("b/2", "200", response(401, json, coded("x")), ""), true, "401 x"},
+		{"a refused caller beside another", ranAs("service", failing("access/no-cross-talk", "403", response(404, json, coded("tool_not_found")), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"different values in good responses", failing("a/1", "a title", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "a name", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"no request", Result{ID: "a/1", Verdict: Fail, Message: "one", Findings: []Finding{{Message: "same"}}}, Result{ID: "b/2", Verdict: Fail, Findings: []Finding{{Message: "same"}}}, false, "one"},
 		{"results without findings", Result{ID: "a/1", Verdict: Error, Message: "the mock stopped"}, Result{ID: "b/2", Verdict: Error, Message: "the mock stopped"}, true, "the mock stopped"},
