@@ -24,7 +24,7 @@ type Figures struct {
 	Mutants     int `json:"mutants"`
 	Killed      int `json:"killed"`
 	Clean       int `json:"clean"`
-	Misled      int `json:"misled"` // whose report begins with a clause that they do not break
+	Misled      int `json:"misled"` // whose report begins with a clause that they leave whole
 	Survivors   int `json:"survivors"`
 	Variants    int `json:"variants"`
 	FalseAlarms int `json:"false_alarms"`
@@ -69,7 +69,7 @@ func count(yes bool) int {
 // the fault that has to be fixed.
 const minClean = 95
 
-// mostMisled is the percentage of the mutants whose report may begin with a clause that they do not break: who reads it begins
+// mostMisled is the percentage of the mutants whose report may begin with a clause that they leave whole: who reads it begins
 // at the wrong end.
 const mostMisled = 2
 

@@ -49,9 +49,9 @@ func (r *Row) add(report *reports.Report) {
 	}
 }
 
-// Misled reports whether the report of a mutant begins with another clause than one that the mutant breaks.
+// Misled reports whether the report of a mutant begins with a clause that the mutant leaves whole.
 func (r Row) Misled() bool {
-	return !r.Correct && r.First != "" && !slices.Contains(r.Expected, r.First)
+	return !r.Correct && r.First != "" && !slices.Contains(r.Expected, r.First) && !slices.Contains(r.MayFail, r.First)
 }
 
 // Missed returns the expected clauses that did not fail.
