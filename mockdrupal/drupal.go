@@ -78,6 +78,7 @@ type Drupal struct {
 	cache      pageCache
 	oauth      oauth
 	log        *slog.Logger
+	listened   atomic.Bool
 
 	mu     sync.Mutex    // serialises changes of the site
 	parked patch.Parking // the methods that Patch disabled
@@ -193,8 +194,12 @@ func (d *Drupal) Listen(address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.listened.Store(true)
 	return &Server{d, s}, nil
 }
+
+// Listened reports whether Listen has started the mock: of one that others serve, or nobody, it does not say where it is.
+func (d *Drupal) Listened() bool { return d.listened.Load() }
 
 // behind is the site as its recorder sees it.
 type behind struct{ d *Drupal }

@@ -155,7 +155,8 @@ func otherSite(t *check.T, tools []string) error {
 			return nil
 		}
 	}
-	return usage("the bridge lists tools such as %s, and none is a method of the site of --drupal: give the site that is behind the bridge", exact.Cut(t.Redact.Text(tools[0]), 60))
+	return usage("the bridge lists tools such as %s, and none is a method of the site of --drupal: give the site that is behind the bridge",
+		exact.Cut(t.Redact.Text(tools[0]), 60))
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.

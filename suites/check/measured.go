@@ -140,6 +140,10 @@ func (m *measures) elsewhere(ctx context.Context) error {
 	}
 	why := fmt.Sprintf("lists tools such as %s, which the mock Drupal of the run does not have, and asks it nothing", exact.Cut(m.t.Redact.Text(tools[0]), 60))
 	if called != "" {
+		mock, own := m.t.Drupal.Mock.(interface{ Listened() bool })
+		if !own || !mock.Listened() { // of several processes of Ginkgo one has the mock that is behind the bridge
+			return nil
+		}
 		if r := m.t.As(Agent).Invoke(ctx, called, Args{}); r.Status == 0 || r.Status >= http.StatusInternalServerError || asked() {
 			return nil
 		}
