@@ -176,7 +176,7 @@ func TestListsAreShared(t *testing.T) {
 	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal)}))(t)
 	t.Cleanup(func() { b.Close() })
 	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, suites.Options{Site: suites.Site{Drupal: drupal},
-		Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}}))(t)
+		Bridge: suites.Bridge{Owned: true}, Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}}))(t)
 	sent := 0
 	for clause, got := range verdicts(report) {
 		if got.Verdict != reports.Pass {

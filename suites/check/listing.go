@@ -123,10 +123,10 @@ type listings struct {
 }
 
 // ListShared is ListAll for checks that look at what is listed, and not at how the bridge comes to it: what the run has read of
-// the site as it is counts as it came.
+// the site as it is counts as it came. A bridge that is up may have shown what an earlier run had left, so that it is asked anew.
 func (c Client) ListShared(ctx context.Context) Listing {
 	t, key := c.T, fmt.Sprint(c.URL, c.Base, c.Creds)
-	if t.Alone() || t.Upstream.Faulty() {
+	if t.Alone() || t.Spares() || t.Upstream.Faulty() {
 		return c.ListAll(ctx)
 	}
 	kept := &t.listings

@@ -232,7 +232,7 @@ func reflectsSafely(ctx context.Context, t *check.T) {
 // eachListed describes the tools that the agent sees. Where the site is known it also describes the first tool of other callers,
 // and those that the agent does not see. It describes at most --cases tools for each caller.
 func eachListed(ctx context.Context, t *check.T, test func(described *check.Response, listed check.Tool)) {
-	own := t.As(check.Agent).MustListShared(ctx)
+	own := t.As(check.Agent).MustListAll(ctx) // what is described is compared with what is listed now
 	visitSome := func(who check.Identity, tools []check.Tool) {
 		tools = scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases)
 		responses := t.Table(len(tools), func(i int) *check.Response { return t.As(who).Describe(ctx, tools[i].Name()) }).
@@ -248,7 +248,7 @@ func eachListed(ctx context.Context, t *check.T, test func(described *check.Resp
 	shown := own.Names()
 	for _, who := range t.Callers(check.Discoverer, check.Admin) {
 		var only []check.Tool
-		for i, tool := range t.As(who).ListShared(ctx).Tools() {
+		for i, tool := range t.As(who).ListAll(ctx).Tools() {
 			if i == 0 || !slices.Contains(shown, tool.Name()) {
 				only = append(only, tool)
 			}
