@@ -51,7 +51,8 @@ func TestSecurityDocumentsAreReadExactly(t *testing.T) {
 
 // Whatever is read has no name twice, and says the same when it is read again.
 func FuzzReadDocument(f *testing.F) {
-	for _, s := range []string{`{"sub":"a","aud":"b","exp":1}`, `{"aud":["a"],"scope":"a b","x":[{}]}`, `{"sub":"a","SUB":"b"}`, `{"sub":1}`, `{"aud":[{},1],"exp":3600,"sub":true,"x":null}`} {
+	for _, s := range []string{`{"sub":"a","aud":"b","exp":1}`, `{"aud":["a"],"scope":"a b","x":[{}]}`, `{"sub":"a","SUB":"b"}`, `{"sub":1}`,
+		`{"aud":[{},1],"exp":3600,"sub":true,"x":null}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {

@@ -99,7 +99,8 @@ func (x *exchange) request(ctx context.Context, token string) (made string, unti
 	case err != nil:
 		return "", until, err
 	case status != http.StatusOK:
-		return "", until, &refusedError{code: fault.Clip(refusal, 80), client: slices.Contains([]string{"invalid_client", "unauthorized_client", "unsupported_grant_type"}, refusal)}
+		ofClient := slices.Contains([]string{"invalid_client", "unauthorized_client", "unsupported_grant_type"}, refusal)
+		return "", until, &refusedError{code: fault.Clip(refusal, 80), client: ofClient}
 	case !isToken.MatchString(given) || len(given) > maxToken || given == token || !strings.EqualFold(kind, "Bearer"):
 		return "", until, errors.New("the token endpoint gave no other bearer token")
 	}

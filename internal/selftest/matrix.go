@@ -73,7 +73,7 @@ const minClean = 95
 // at the wrong end.
 const mostMisled = 2
 
-// Good reports whether no mutant survived, every clause is proven, no correct variant was blamed, and enough kills were
+// Good reports whether no mutant survived, every clause is proven, no correct variant was blamed, enough kills were
 // clean and enough reports begin with what is broken.
 func (m Matrix) Good() bool {
 	f := m.Figures
@@ -105,8 +105,10 @@ func (m Matrix) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "unproven     %s: it kills no mutant\n", id)
 	}
 	f := m.Figures
-	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; %d clauses unproven; %d reports begin with another clause; %d tested again; %.1f s\n",
-		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms, len(m.Unproven), f.Misled, f.Again, float64(m.DurationMS)/1000)
+	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; ",
+		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms)
+	fmt.Fprintf(&b, "%d clauses unproven; %d reports begin with another clause; %d tested again; %.1f s\n",
+		len(m.Unproven), f.Misled, f.Again, float64(m.DurationMS)/1000)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

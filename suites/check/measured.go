@@ -120,8 +120,8 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere is why the bridge stands before another site: it lists tools and asks this one nothing, not for a caller who is new to it
-// either. Where the tools are this site's by name, as those of another mock are, neither does a call of one reach it.
+// elsewhere is why the bridge stands before another site: it lists tools, and has sent this site no request, not even for a caller
+// whom it cannot know. Where its tools have the names of this site's methods, as before another mock, one is called to make sure.
 func (m *measures) elsewhere(ctx context.Context) error {
 	tools := m.t.As(Agent).List(ctx).Names()
 	asked := func() bool { return len(m.t.Upstream.Entries(0)) > 0 || ctx.Err() != nil }
@@ -147,7 +147,7 @@ func (m *measures) elsewhere(ctx context.Context) error {
 		if r := m.t.As(Agent).Invoke(ctx, called, Args{}); r.Status == 0 || r.Status >= http.StatusInternalServerError || asked() {
 			return nil
 		}
-		why = fmt.Sprintf("asks the mock Drupal of the run nothing, for a call of %s neither, so that another one is behind it", called)
+		why = fmt.Sprintf("sends no request to the mock Drupal of the run, not even for a call of %s, so that another one is behind it", called)
 	}
 	return fmt.Errorf("the bridge %s: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or start it anew where it remembers another site", why)
 }

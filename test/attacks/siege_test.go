@@ -246,7 +246,8 @@ func (g *siege) ask(client *http.Client, i int) (int, string) {
 	if err != nil {
 		return 0, err.Error()
 	}
-	if req.SetBasicAuth("honest", "honest-pass"); g.process.authorization != "" {
+	req.SetBasicAuth("honest", "honest-pass")
+	if g.process.authorization != "" {
 		req.Header.Set("Authorization", g.process.authorization)
 	}
 	req.Header.Set("Content-Type", "application/json")

@@ -164,9 +164,9 @@ func TestManyCallers(t *testing.T) {
 			s := newSite(t)
 			others := s.Config.Handler
 			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				user, _, basic := r.BasicAuth()
+				user, _, named := r.BasicAuth()
 				switch {
-				case basic && !strings.HasPrefix(user, "mallory"):
+				case named && !strings.HasPrefix(user, "mallory"):
 					others.ServeHTTP(w, r)
 				case attack.list != nil:
 					attack.list(w, user)

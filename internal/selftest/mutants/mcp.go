@@ -47,7 +47,8 @@ func mcpMutants() []Mutant {
 					m.Response["id"] = nil
 				}
 			})},
-		{Name: "mcp-list-fails", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "one tool whose schema cannot be written takes the whole list with it, as with another zod beside @rekog/mcp-nest",
+		{Name: "mcp-list-fails", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+			Why: "one tool whose schema cannot be written takes the whole list with it, as with another zod beside @rekog/mcp-nest",
 			Middleware: onRPC("tools/list", func(m *rpc) {
 				if m.Result() != nil {
 					delete(m.Response, "result")

@@ -37,10 +37,12 @@ func brokenProxies(area string) []Mutant {
 			}
 		}))},
 		{Name: "proxy-gives-up-early", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "proxy_read_timeout is shorter than the bridge waits for its site", Middleware: asNginx(givesUpEarly)},
-		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/initialize", "mcp/tools-list", "mcp/unknown-tool", "mcp/invalid-arguments", "mcp/execution-error", "mcp/undeclared-argument", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on", Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			r.Header.Del("Mcp-Session-Id")
-			next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
-		}))},
+		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/initialize", "mcp/tools-list", "mcp/unknown-tool", "mcp/invalid-arguments",
+			"mcp/execution-error", "mcp/undeclared-argument", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on",
+			Middleware: asNginx(through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				r.Header.Del("Mcp-Session-Id")
+				next.ServeHTTP(&withoutHeader{ResponseWriter: w, name: "Mcp-Session-Id"}, r)
+			}))},
 		{Name: "proxy-decodes-paths", Breaks: Clauses("per-tool/answers"), Claims: "per-tool", Origin: Peer, Why: "a path behind the name in proxy_pass", SiteMiddleware: func(site *siteClient) middleware {
 			return func(next http.Handler) http.Handler {
 				return asNginx(beforeBridge(func(r *http.Request) {
