@@ -101,7 +101,7 @@ func (r *Report) Groups() []Group {
 		blocked[result.ID] = true
 	}
 	at := map[cause]int{}
-	other := r.otherAccount()
+	other, forwards := r.firstCause(wrongAccount), r.firstCause(notForwarded).kind != notForwarded
 	var groups []Group
 	for i, result := range r.Results {
 		if !slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) && !blocked[result.ID] {
@@ -110,6 +110,9 @@ func (r *Report) Groups() []Group {
 		add := func(finding int, why cause) {
 			if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
 				why = other // the same fault runs the calls as another account and shows callers what that may see
+			}
+			if !forwards && finding >= 0 && why.kind == refusal && result.refusesCaller(result.Findings[finding]) {
+				why = cause{kind: notForwarded} // the bridge remembers that the site refused it
 			}
 			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
 				why = cause{kind: noBridge}
@@ -198,19 +201,25 @@ func (g Group) Explains(r *Report) string {
 	return fmt.Sprintf("%s: explains %d of %s", g.Cause, g.Failing, plural(r.count().Fail, "failure"))
 }
 
-// otherAccount is the first cause that shows that calls run as another account than their caller's; else the zero cause.
-func (r *Report) otherAccount() cause {
+// firstCause is the first cause of a kind that explains a failure; else the zero cause.
+func (r *Report) firstCause(kind causeKind) cause {
 	for _, result := range r.With(Fail) {
 		for _, f := range result.Findings {
 			if f.KnownReason != "" {
 				continue
 			}
-			if c := result.causeOf(f); c.kind == wrongAccount {
+			if c := result.causeOf(f); c.kind == kind {
 				return c
 			}
 		}
 	}
 	return cause{}
+}
+
+// refusesCaller reports whether a finding is that a caller with credentials is refused where a clause asks for something else.
+func (r Result) refusesCaller(f Finding) bool {
+	e, ok := r.exchange(f)
+	return ok && len(e.Credentials) > 0 && (e.Response.Status == 401 || e.Response.Status == 403) && !denies.MatchString(f.Expected)
 }
 
 // ranAs is the account, not that of the caller, as which a method ran at the site; "": there is none, or the report does not

@@ -14,6 +14,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -27,7 +29,7 @@ const settleTime = time.Second
 // preflight finds out, before a hundred checks fail for it, whether anything responds and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
 func preflight(ctx context.Context, t *check.T) error {
-	agent := t.As(check.Agent)
+	agent, since := t.As(check.Agent), t.Upstream.Last()
 	list := agent.List(ctx)
 	if ctx.Err() != nil {
 		return nil
@@ -86,7 +88,8 @@ func preflight(ctx context.Context, t *check.T) error {
 	if t.Drupal != nil {
 		name := t.ToolName(scenario.Simplest(t))
 		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, check.Args{})
-		if hasMember(describe, "tool") || hasMember(invoke, "result") {
+		t.Unforwarded = asksWithoutCaller(t, since)
+		if hasMember(describe, "tool") || hasMember(invoke, "result") || t.Unforwarded {
 			return nil
 		}
 		seen = append(seen, describe, invoke)
@@ -162,6 +165,15 @@ func otherSite(t *check.T, tools []string) error {
 	}
 	return usage("the bridge lists tools such as %s, and none is a method of the site of --drupal: give the site that is behind the bridge",
 		exact.Cut(t.Redact.Text(tools[0]), 60))
+}
+
+// asksWithoutCaller reports whether the bridge has asked the site what only a bridge asks, and never with the agent's credentials. Then it is one, which
+// the site refuses: access/credentials-forwarded says why.
+func asksWithoutCaller(t *check.T, since int64) bool {
+	asked := slices.DeleteFunc(t.Upstream.Entries(since), func(e journal.Entry) bool {
+		return e.Route != route.JSONRPC && (t.Claims("visibility-broad") || e.Route != route.Methods && e.Route != route.Method)
+	})
+	return t.Claims("auth-passthrough") && len(asked) > 0 && !slices.ContainsFunc(asked, func(e journal.Entry) bool { return e.User == string(check.Agent) })
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.

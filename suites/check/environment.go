@@ -74,6 +74,7 @@ type Behind struct {
 type Learned struct {
 	NotABridge                                    string                      // why nothing can be tested: the target is no bridge
 	Unauthenticated                               bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	Unforwarded                                   bool                        // the bridge asks the site without its callers' credentials: it can show them nothing
 	Makers                                        *generate.Makers            // of generated cases
 	Taken                                         map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	tokens                                        tokens

@@ -107,7 +107,7 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 				return err
 			}
 		}
-		if e.NotABridge != "" || !m.currentForNew && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
+		if e.NotABridge != "" || e.Unforwarded || !m.currentForNew && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
 			m.over = true
 		}
 		for !m.currentForNew && m.waiting[m.lister] != "" && !m.over {

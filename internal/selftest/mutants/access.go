@@ -137,6 +137,12 @@ func accessMutants() []Mutant {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
 		})},
+		{Name: "credentials-dropped", Breaks: Clauses("access/credentials-forwarded"), MayFail: Clauses("list/answers-json", "invoke/answers-result", "invoke/empty-arguments", "upstream/id-mismatch", "upstream/http-error"), Origin: Peer, Why: "a proxy or an HTTP client in the bridge takes the credentials off each request to the site", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			r.Header.Del("Authorization")
+			r.Header.Del("Cookie")
+			return next.RoundTrip(r)
+		})},
 		{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded", "fresh/single-flight"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if !isCall(r) {
 				stronger := r.Clone(r.Context())

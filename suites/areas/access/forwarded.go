@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -26,11 +27,18 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 	control := t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
 	if !control.Succeeded() { // the journal shows whose the calls are whatever else is broken
 		t.For(check.Agent, me.Name, func() {
-			t.Drupal.Mark()
-			r := t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
-			for _, e := range t.Drupal.Journal() {
-				t.Expect(e.Route == route.JSONRPC && e.User != string(check.Agent)).To(BeFalse(),
-					check.Mismatch(r.Subject(), "a call to the site as "+check.Agent.String(), "one as "+check.Identity(e.User).String()+", to which the site responds "+strconv.Itoa(e.Status)))
+			var r *check.Response
+			var others []journal.Entry
+			check.Within(ctx, refusalsLast, func() bool {
+				t.ExpireCaches()
+				t.Drupal.Mark()
+				r = t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
+				others = ofOthers(t, check.Agent)
+				return len(others) > 0 || len(t.Drupal.Journal()) > 0
+			})
+			for _, e := range others {
+				t.Expect(e.User).To(Equal(string(check.Agent)),
+					check.Mismatch(r.Subject(), "a request to the site as "+check.Agent.String(), "one as "+check.Identity(e.User).String()+", to which the site responds "+strconv.Itoa(e.Status)))
 			}
 		})
 	}
@@ -64,6 +72,20 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 	unusualCredentialsForwarded(ctx, t, me)
 	deniedCallsKeepTheCaller(ctx, t, denied, me)
 	cookiesStayWithTheCaller(ctx, t, me)
+}
+
+// refusalsLast is how long a bridge may remember that the site refused a caller.
+const refusalsLast = 6 * time.Second
+
+// ofOthers are the calls that reached the site as another account than that of a caller; and the requests for methods, where all
+// requests came as others: then it is the bridge that does not forward who calls.
+func ofOthers(t *check.T, who check.Identity) []journal.Entry {
+	own := func(e journal.Entry) bool { return e.User == string(who) }
+	entries := t.Drupal.Journal()
+	known := slices.ContainsFunc(entries, own) || t.Claims("visibility-broad")
+	return slices.DeleteFunc(entries, func(e journal.Entry) bool {
+		return own(e) || e.Route != route.JSONRPC && (known || e.Route != route.Methods && e.Route != route.Method)
+	})
 }
 
 // unusualCredentialsForwarded tests right credentials that a bridge changes if it takes them apart: a password with colons
