@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,39 +20,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
-// besiege is the variable that makes this program the attackers of the bridge at the address that it holds.
+// besiege is the variable that makes this program attackers: it holds whose, the address of the bridge and the authorization
+// server, with blanks between them.
 const besiege = "ATTACKERS_BESIEGE"
 
 // hostiles are a process of their own, for real ones run elsewhere: its priority is the lowest there is, so that what
-// honest callers lose is lost by the bridge and not by the processors that the attackers take from it.
+// honest callers lose is lost by the bridge and not by the processors that the attackers take from it. In the process of
+// the callers a thread of that priority would hold up all of Go's goroutines there.
 type hostiles struct {
-	cmd *exec.Cmd
-	end io.Closer
-	out io.Reader
+	cmd  *exec.Cmd
+	end  io.Closer
+	said *json.Decoder
+	peer string // the address of a server that sends what no peer should
 }
 
 // harm is what attackers did and saw.
 type harm struct {
 	Attacks map[string]int64 // by their kind
+	Sent    int64            // responses of the hostile peer
 	Limited int64            // requests that got 429 or 503
 	Secrets int64
 }
 
 func (h harm) String() string {
-	var made []string
-	for _, kind := range kinds {
-		made = append(made, fmt.Sprintf("%s %d", kind.name, h.Attacks[kind.name]))
-	}
-	return fmt.Sprintf("%s; %d requests met a limit", strings.Join(made, ", "), h.Limited)
+	return fmt.Sprintf("%v; %d requests met a limit; the peer sent %d responses", h.Attacks, h.Limited, h.Sent)
 }
 
 // weak names the kinds that made fewer attacks than their least.
-func (h harm) weak(in time.Duration) string {
+func (h harm) weak(who string, in time.Duration) string {
 	var weak []string
-	for _, kind := range kinds {
+	for _, kind := range kinds[who] {
 		if rate := float64(h.Attacks[kind.name]) / in.Seconds(); rate < kind.least {
 			weak = append(weak, fmt.Sprintf("%s %.1f a second of %.1f", kind.name, rate, kind.least))
 		}
@@ -59,18 +61,20 @@ func (h harm) weak(in time.Duration) string {
 	return strings.Join(weak, ", ")
 }
 
-// attack starts attackers. By nice(1), for on Linux a process that runs can lower the priority of one thread only.
-func attack(t *testing.T, p *process) *hostiles {
+// attack starts attackers, of those in kinds. By nice(1), for on Linux a process that runs can lower the priority of one thread
+// only.
+func attack(t *testing.T, p *process, who, issuer string) *hostiles {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
 	a := &hostiles{cmd: exec.Command("nice", "-n", "19", self)}
-	a.cmd.Env = append(os.Environ(), besiege+"="+p.address)
+	a.cmd.Env = append(os.Environ(), besiege+"="+who+" "+p.address+" "+issuer)
 	a.cmd.Stderr = os.Stderr
 	endWithTests(a.cmd)
 	a.end = must.Get(a.cmd.StdinPipe())(t)
-	a.out = must.Get(a.cmd.StdoutPipe())(t)
+	a.said = json.NewDecoder(must.Get(a.cmd.StdoutPipe())(t))
 	must.Do(t, a.cmd.Start())
 	t.Cleanup(func() { a.cmd.Process.Kill() })
+	must.Do(t, a.said.Decode(&a.peer))
 	return a
 }
 
@@ -78,7 +82,7 @@ func attack(t *testing.T, p *process) *hostiles {
 func (a *hostiles) stop(t *testing.T) (h harm) {
 	t.Helper()
 	a.end.Close()
-	if err := json.NewDecoder(a.out).Decode(&h); err != nil {
+	if err := a.said.Decode(&h); err != nil {
 		t.Fatalf("the attackers do not say what they did: %v", err)
 	}
 	if err := a.cmd.Wait(); err != nil {
@@ -88,14 +92,33 @@ func (a *hostiles) stop(t *testing.T) (h harm) {
 }
 
 // attackUntilEnd is the attackers' process: all kinds are at work until standard input ends.
-func attackUntilEnd(address string) {
-	g := &siege{process: &process{address: address}}
+func attackUntilEnd(variable string) {
+	with := strings.Split(variable, " ")
+	kinds := kinds[with[0]]
+	g := &siege{process: &process{address: with[1]}}
+	if with[0] == "issuer" {
+		server, err := authserver.Listen("127.0.0.1:0", authserver.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		server.URL = with[2]
+		g.issuer = server
+	}
+	var sent atomic.Int64
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := sent.Add(1)
+		answers[int(n)%len(answers)].send(w, n)
+	}))
+	said := json.NewEncoder(os.Stdout)
+	if err := said.Encode(peer.Listener.Addr().String()); err != nil {
+		log.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	var made [len(kinds)]atomic.Int64
+	made := make([]atomic.Int64, len(kinds))
 	var wg sync.WaitGroup
 	for i, kind := range kinds {
 		for n := range kind.at {
@@ -109,11 +132,11 @@ func attackUntilEnd(address string) {
 		}
 	}
 	wg.Wait()
-	h := harm{Attacks: map[string]int64{}, Limited: g.limited.Load(), Secrets: g.secrets.Load()}
+	h := harm{Attacks: map[string]int64{}, Sent: sent.Load(), Limited: g.limited.Load(), Secrets: g.secrets.Load()}
 	for i, kind := range kinds {
 		h.Attacks[kind.name] = made[i].Load()
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(h); err != nil {
+	if err := said.Encode(h); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -134,16 +157,21 @@ type kind struct {
 	attack func(g *siege, ctx context.Context, from string)
 }
 
-var kinds = [...]kind{
-	{"oversized values with closed sockets", 3, 50 * time.Millisecond, 5, oversize},
-	{"slow bodies", 2, 100 * time.Millisecond, 0.2, slowBodies},
-	{"slow readers", 2, 100 * time.Millisecond, 0.2, slowReaders},
-	{"connection floods", 1, 200 * time.Millisecond, 0.1, flood},
-	{"wrong passwords", 3, 5 * time.Millisecond, 40, wrongPassword},
-	{"garbage for cursors", 2, 5 * time.Millisecond, 25, garbageCursor},
-	{"spellings of one identity", 2, 5 * time.Millisecond, 25, spelling},
-	{"slow tools", 100, 0, 8, slowTool},
-	{"envelopes", 2, 50 * time.Millisecond, 5, envelope},
+// kinds are by who attacks: callers, or a peer, which they make send its responses.
+var kinds = map[string][]kind{
+	"callers": {
+		{"oversized values with closed sockets", 3, 50 * time.Millisecond, 5, oversize},
+		{"slow bodies", 2, 100 * time.Millisecond, 0.2, slowBodies},
+		{"slow readers", 2, 100 * time.Millisecond, 0.2, slowReaders},
+		{"connection floods", 1, 200 * time.Millisecond, 0.1, flood},
+		{"wrong passwords", 3, 5 * time.Millisecond, 40, wrongPassword},
+		{"garbage for cursors", 2, 5 * time.Millisecond, 25, garbageCursor},
+		{"spellings of one identity", 2, 5 * time.Millisecond, 25, spelling},
+		{"slow tools", 100, 0, 8, slowTool},
+		{"envelopes", 2, 50 * time.Millisecond, 5, envelope},
+	},
+	"site":   {{"lists", 8, 0, 3, hostileList}, {"results", 8, 0, 3, hostileResult}},
+	"issuer": {{"invented keys", 16, 10 * time.Millisecond, 100, inventedKey}},
 }
 
 func (g *siege) hostile(ctx context.Context, from, user, method, path, body string, h http.Header) {
@@ -276,3 +304,15 @@ func envelope(g *siege, ctx context.Context, from string) {
 }
 
 var wideBody = sync.OnceValue(wide)
+
+func hostileList(g *siege, ctx context.Context, from string) {
+	g.hostile(ctx, from, "mallory", "GET", "/mcp/tools/list", "", nil)
+}
+
+func hostileResult(g *siege, ctx context.Context, from string) {
+	g.hostile(ctx, from, "trudy", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"v":1}}`, nil)
+}
+
+func inventedKey(g *siege, ctx context.Context, from string) {
+	g.hostile(ctx, from, "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {"Bearer " + invented(g.issuer, rand.Int())}})
+}

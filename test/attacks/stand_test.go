@@ -33,8 +33,8 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if address := os.Getenv(besiege); address != "" {
-		attackUntilEnd(address)
+	if who := os.Getenv(besiege); who != "" {
+		attackUntilEnd(who)
 		return 0
 	}
 	flag.Parse()
