@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"math/big"
+	"slices"
 )
 
 // RSA keys outside of these are refused: too weak, or so long that checking a signature is work.
@@ -27,13 +28,19 @@ type key struct {
 // readKey reads a JSON Web Key (RFC 7517) that signatures can be checked by.
 func readKey(raw []byte) (id string, _ key, _ error) {
 	var kind, use, algorithm, curve, n, e, x, y string
+	var operations []string
+	var private bool
 	err := fields{"kty": text(&kind), "use": optional(text(&use)), "kid": optional(text(&id)), "alg": optional(text(&algorithm)),
-		"crv": optional(text(&curve)), "n": optional(text(&n)), "e": optional(text(&e)), "x": optional(text(&x)), "y": optional(text(&y))}.read(raw)
+		"crv": optional(text(&curve)), "n": optional(text(&n)), "e": optional(text(&e)), "x": optional(text(&x)), "y": optional(text(&y)),
+		"key_ops": optional(list(&operations, text)), "d": present(&private)}.read(raw)
 	if err != nil {
 		return "", key{}, err
 	}
-	if use != "" && use != "sig" {
+	switch {
+	case use != "" && use != "sig", operations != nil && !slices.Contains(operations, "verify"):
 		return "", key{}, errors.New("the key is not for signatures")
+	case private:
+		return "", key{}, errors.New("the private key is published: anybody could sign with it")
 	}
 	var public crypto.PublicKey
 	switch kind {

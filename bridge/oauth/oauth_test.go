@@ -18,6 +18,20 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
+// Keys that are good but for what stands beside them.
+func TestKeysForNoSignatures(t *testing.T) {
+	const good = `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"`
+	for beside, refused := range map[string]bool{
+		``: false, `,"use":"sig"`: false, `,"key_ops":["verify"]`: false, `,"key_ops":null`: false,
+		`,"use":"enc"`: true, `,"key_ops":["encrypt"]`: true, `,"key_ops":[]`: true, `,"key_ops":"verify"`: true,
+		`,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"`: true, `,"d":null`: true,
+	} {
+		if _, _, err := readKey([]byte(good + beside + "}")); (err != nil) != refused {
+			t.Errorf("%s: %v", beside, err)
+		}
+	}
+}
+
 // A key that is read is one that signatures can be checked by.
 func FuzzReadKey(f *testing.F) {
 	for _, s := range []string{

@@ -34,6 +34,6 @@ func Log(log *slog.Logger, r *http.Request, status int, took time.Duration, err 
 	if !log.Enabled(r.Context(), level) {
 		return
 	}
-	log.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
-		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
+	log.Log(r.Context(), level, "request", "method", clip(r.Method), "path", clip(r.URL.Path), "status", status, "took", took,
+		"request_id", r.Header.Get("X-Request-Id"), "traceparent", clip(r.Header.Get("Traceparent")), "error", err)
 }

@@ -42,31 +42,23 @@ func refusalKind(err error) string {
 	return ""
 }
 
-// Lines are logged at this rate and so many at once: for each address, so that one that floods hides no other, and in all.
-const (
-	addressLines, addressBurst = 0.1, 20
-	totalLines, totalBurst     = 10, 200
-)
+// Lines are logged at this rate and so many at once for each address, so that one that floods hides no other; in all see Bounded.
+const addressLines, addressBurst = 0.1, 20
 
 // Refusals logs and counts refused requests: who, as far as that is no secret, from which address, what was refused and why.
 // A nil Refusals records nothing.
 type Refusals struct {
-	log            *slog.Logger
-	callers        caller.Callers
-	count          func(kind string)
-	address, total *throttle.Rates
-	unlogged       atomic.Int64
+	log      *slog.Logger
+	callers  caller.Callers
+	count    func(kind string)
+	address  *throttle.Rates
+	unlogged atomic.Int64
 }
 
 // NewRefusals makes a log; count receives each refusal.
 func NewRefusals(log *slog.Logger, callers caller.Callers, count func(kind string), now func() time.Time) (*Refusals, error) {
-	l := &Refusals{log: log, callers: callers, count: count}
-	var err error
-	if l.address, err = throttle.NewRates(addressLines, addressBurst, now); err != nil {
-		return nil, err
-	}
-	l.total, err = throttle.NewRates(totalLines, totalBurst, now)
-	return l, err
+	address, err := throttle.NewRates(addressLines, addressBurst, now)
+	return &Refusals{log: log, callers: callers, count: count, address: address}, err
 }
 
 // Record notes that a request failed, where that is a refusal.
@@ -80,7 +72,7 @@ func (l *Refusals) Record(r *http.Request, status int, err error) {
 		return
 	}
 	claim := l.callers.Claim(r)
-	if l.address.Allow(claim.Network, "") != nil || l.total.Allow([32]byte{}, "") != nil {
+	if l.address.Allow(claim.Network, "") != nil {
 		l.unlogged.Add(1)
 		return
 	}

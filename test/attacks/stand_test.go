@@ -296,7 +296,10 @@ func (p *process) besides(attack func()) {
 	p.mustServe("after the attack")
 }
 
-// bounded asserts that the process never held more than so many MiB.
+// mostLog is how many bytes a bridge logs under attack, and as many as program.Output keeps.
+const mostLog = 1 << 20
+
+// bounded asserts that the process never held more than so many MiB, and logged little.
 func (p *process) bounded(most int) {
 	p.t.Helper()
 	if peak := p.peak(); peak > most {
@@ -304,7 +307,11 @@ func (p *process) bounded(most int) {
 	} else {
 		p.t.Logf("the bridge held %d MiB of %d", peak, most)
 	}
-	if out := p.output.String(); strings.Contains(out, secret) || strings.Contains(out, "-pass") || strings.Contains(out, "panic") {
+	out := p.output.String()
+	if len(out) >= mostLog {
+		p.t.Errorf("%d bytes are logged, or more: %.1000s", len(out), out)
+	}
+	if strings.Contains(out, secret) || strings.Contains(out, "-pass") || strings.Contains(out, "panic") {
 		p.t.Errorf("the log shows a secret or a panic: %.2000s", out)
 	}
 }

@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -300,4 +301,25 @@ func TestThrottleRevealsNothing(t *testing.T) {
 	if said["user1"] == "" || said["user1"] != said["nobody"] || strings.Contains(said["user1"], "user1") || strings.Contains(said["user1"], "canary") {
 		t.Errorf("said: %v", said)
 	}
+}
+
+// Callers make the bridge fail as often as they like, for the site is down: of that it logs a part.
+func TestFailuresInTheLog(t *testing.T) {
+	s := newSite(t)
+	p := start(t, s)
+	s.Close()
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 400 {
+				token := fmt.Sprint("Bearer ", n, "-", i)
+				p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {token}, "Traceparent": {strings.Repeat("x", 4<<10)}})
+			}
+		})
+	}
+	wg.Wait()
+	if log := p.output.String(); !strings.Contains(log, "msg=request ") || !strings.Contains(log, "unlogged=") {
+		t.Errorf("the log does not say what failed, and how often: %.1000s", log)
+	}
+	p.bounded(150)
 }
