@@ -275,6 +275,7 @@ func (r *Report) AtFault() []string {
 	const setUp = "the settings of the run, or a failure above"
 	others := []string{"the machine", "the site", "the network", "the proxy"}
 	const end = "the end of the run" // whose reason the headline has
+	const lockOut = "the bridge's limit for refused callers"
 	untested := map[string]int{}
 	for _, result := range r.Blocked() {
 		who := setUp
@@ -286,9 +287,12 @@ func (r *Report) AtFault() []string {
 		if r.CutShort != "" && strings.HasPrefix(result.Message, "the run ended") {
 			who = end
 		}
+		if strings.HasPrefix(result.Message, "the bridge refuses ") {
+			who = lockOut
+		}
 		untested[who]++
 	}
-	for _, who := range append(others, end, setUp) {
+	for _, who := range append(others, end, lockOut, setUp) {
 		add(who, untested[who], "MUST not tested", "MUSTs not tested")
 	}
 	add("bridgecheck itself", s.Error, "error of a check", "errors of checks")

@@ -147,8 +147,8 @@ func (s *Session) Checks() []check.Check {
 	ids := s.env.Contract.IDs()
 	rank := func(c check.Check) int { // those of a higher rank come later
 		switch {
-		case c.Guesses && s.env.Spares():
-			return 3
+		case c.Guesses > 0 && s.env.Spares():
+			return 2 + c.Guesses
 		case IsLast(c.ID):
 			return 2
 		case c.Waits && s.env.Measures():

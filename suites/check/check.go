@@ -46,7 +46,7 @@ type Check struct {
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
-	Guesses     bool                            // it sends wrong credentials of an account, which a bridge may answer by refusing all callers it does not know: it comes last
+	Guesses     int                             // how many callers it sends that a bridge may count as wrong credentials, and then refuse all that it does not know: those that send most come last
 	TellsApart  bool                            // it tells callers apart, and does not apply where one account acts for all of them
 	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
 	Beside      string                          // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own

@@ -155,7 +155,7 @@ func (s *sending) waitForPlace() {
 		switch {
 		case pause <= longestWait:
 		case refused < manyRefused && run.Spares:
-			s.Exempt(fmt.Sprintf("the bridge refuses %s for %s, most likely after wrong credentials of earlier runs from this address: test again then, or raise that limit of the bridge",
+			s.Exempt(fmt.Sprintf("the bridge refuses %s for %s, most likely since its site has refused others from this address, of this run or of earlier ones: test again then, or raise that limit of the bridge",
 				s.Who, Rounded(pause)))
 		case refused >= manyRefused:
 			s.Exempt(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (a bridge of --exec reads BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES)",

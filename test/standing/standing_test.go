@@ -107,6 +107,7 @@ func TestUnusualSettings(t *testing.T) {
 		"pages of three tools":                 {"--page-size 3", more},
 		"an account has three wrong passwords": {"--auth-account-failures 3", more},
 		"an address has five wrong passwords":  {"--auth-address-failures 5", ""},
+		"an address has three":                 {"--auth-address-failures 3", ""},
 		"old lists for ten days":               {"--max-stale 240h --stale-after 100ms", more},
 		"a minute for the site":                {"--upstream-timeout 60s", ""},
 		"nothing is cached":                    {"--discovery-ttl 1ms --permission-ttl 1ms --refused-ttl 1ms", ""},
@@ -116,7 +117,11 @@ func TestUnusualSettings(t *testing.T) {
 			commands, dir := commandsOfPage(t), t.TempDir()
 			bridge := slices.Insert(commands["bridge"], 1, strings.Fields("--permission-ttl 1s --upstream-timeout 2s "+flags.bridge)...)
 			awaitUp(t, start(t, dir, bridge))
-			noFailure(t, run(t, dir, append(commands["run"], strings.Fields(flags.run)...)))
+			report := run(t, dir, append(commands["run"], strings.Fields(flags.run)...))
+			report.Results = slices.DeleteFunc(report.Results, func(r reports.Result) bool {
+				return name == "an address has three" && r.ID == "access/bad-credentials" && strings.HasPrefix(r.Message, "the bridge refuses ") // it needs four
+			})
+			noFailure(t, report)
 		})
 	}
 }

@@ -27,7 +27,7 @@ func badCredentials(ctx context.Context, t *check.T) {
 	victim, creds := victim(ctx, t)
 	right := t.As(victim).WithoutWaiting()           // a bridge that locks the account after a wrong password is to blame
 	anonymousList := t.As(check.Anonymous).List(ctx) // before a list that could be cached for all
-	right.List(ctx).MustSucceed()                    // now a cache keyed by the name alone holds a list
+	t.As(victim).List(ctx).MustSucceed()             // now a cache keyed by the name alone holds a list
 	gone := victim                                   // whose credentials are revoked at the end
 	if t.Spares() && t.Drupal != nil {
 		gone = t.Drupal.NewUser(t.Permissions(check.Agent)...)

@@ -22,23 +22,23 @@ import (
 
 // Checks of the area errors.
 var Checks = []check.Check{
-	{ID: "errors/envelope", ByMock: true, Sees: check.Front, Run: envelope, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+	{ID: "errors/envelope", ByMock: true, Sees: check.Front, Guesses: 3, Run: envelope, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.Status < http.StatusBadRequest || a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
 			return nil
 		}
 		return match.KeepEnvelope()
 	}},
-	{ID: "errors/code-stable", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Run: codeStable, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+	{ID: "errors/code-stable", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Guesses: 3, Run: codeStable, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.ErrorObject()["code"] == nil {
 			return nil
 		}
 		return haveWordAsCode()
 	}},
-	{ID: "errors/status-agrees", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Run: statusAgrees, OfOne: func(t *check.T, _ *check.Response) types.GomegaMatcher {
+	{ID: "errors/status-agrees", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Guesses: 3, Run: statusAgrees, OfOne: func(t *check.T, _ *check.Response) types.GomegaMatcher {
 		return agreeWithStatus(t.Contract)
 	}},
 	{ID: "errors/message-helps", Beside: "invoke/invalid-arguments-400", Sees: check.Front, Run: messageHelps},
-	{ID: "errors/precedence", Sees: check.Site, Run: precedence},
+	{ID: "errors/precedence", Sees: check.Site, Guesses: 1, Run: precedence},
 }
 
 func envelope(ctx context.Context, t *check.T) {

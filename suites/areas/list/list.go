@@ -27,8 +27,8 @@ import (
 // Checks of the area list.
 var Checks = []check.Check{
 	{ID: "list/answers-json", ByMock: true, Sees: check.Front, Run: returnsJSON, OfOne: ofPage(match.HaveStatus(200), match.BeJSON())},
-	{ID: "list/has-tools-array", ByMock: true, Sees: check.Front, Run: hasToolsArray, OfOne: ofPage(haveToolsArray())},
-	{ID: "list/next-cursor-type", ByMock: true, Sees: check.Front, Run: nextCursorType, OfOne: ofPage(haveValidCursor())},
+	{ID: "list/has-tools-array", ByMock: true, Sees: check.Front, Guesses: 1, Run: hasToolsArray, OfOne: ofPage(haveToolsArray())},
+	{ID: "list/next-cursor-type", ByMock: true, Sees: check.Front, Guesses: 1, Run: nextCursorType, OfOne: ofPage(haveValidCursor())},
 	{ID: "list/tool-required-members", Sees: check.Front, Run: toolRequiredMembers},
 	{ID: "list/tool-optional-members", Sees: check.Front, Run: toolOptionalMembers},
 	{ID: "list/description-not-empty", Sees: check.Front, ByMCP: true, Run: descriptionNotEmpty},

@@ -29,7 +29,7 @@ var Checks = []check.Check{
 	{ID: "upstream/pooled", Sees: check.Journal, ByMCP: true, Costly: true, Run: pooled},
 	{ID: "upstream/id-mismatch", Sees: check.Site, Run: idMismatch, WithoutSite: allowedIDMismatch},
 	{ID: "upstream/http-error", Sees: check.Journal, Run: httpError},
-	{ID: "upstream/auth-error", Sees: check.Journal, Run: authError},
+	{ID: "upstream/auth-error", Sees: check.Journal, Guesses: 1, Run: authError},
 	{ID: "upstream/timeout", Sees: check.Journal, Run: timeout},
 	{ID: "upstream/down-and-up", Sees: check.Journal, Run: downAndUp},
 	{ID: "upstream/cancel", Sees: check.Journal, Run: cancel},
