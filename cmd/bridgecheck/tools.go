@@ -371,6 +371,11 @@ func toolsFor(ctx context.Context, c check.Client, rest bool) ([]map[string]any,
 	if rest {
 		l := c.ListAll(ctx)
 		tools, last, fault = l.Tools(), l.Last(), l.Fault
+		for _, page := range l.Pages {
+			if _, is := page.Object()["tools"].([]any); !is && fault.IsZero() {
+				return nil, last, fmt.Sprintf("%s has no list of tools: %s", page.Subject(), page.Outcome())
+			}
+		}
 	} else {
 		session, opened := c.AnyMCP(ctx)
 		if !opened {

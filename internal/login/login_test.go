@@ -346,3 +346,36 @@ func FuzzAudienceOf(f *testing.F) {
 		}
 	})
 }
+
+// Whatever the bridge and the authorization server say, tokens go to secure addresses, and what is sent as a token is one.
+func FuzzDocuments(f *testing.F) {
+	var document []byte
+	var challenge string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(bytes.ReplaceAll(document, []byte("HERE"), []byte("http://"+r.Host))) //nolint:errcheck // it shows below
+	}))
+	defer server.Close()
+	f.Add("Bearer", []byte(`{"resource":"HERE/mcp","authorization_servers":["HERE"],"issuer":"HERE","authorization_endpoint":"HERE/a","token_endpoint":"HERE/t",
+		"code_challenge_methods_supported":["S256"],"access_token":"t","token_type":"bearer","expires_in":1e9,"refresh_token":"r","scope":"a"}`))
+	f.Add(`Bearer resource_metadata="http://127.0.0.1:1/x", scope="a b"`, []byte(`{"resource":"HERE/mcp","authorization_servers":[1]}`))
+	f.Fuzz(func(t *testing.T, said string, sent []byte) {
+		challenge, document = said, sent
+		flow := New(Options{Resource: server.URL + "/mcp", Timeout: time.Second})
+		defer flow.Transport.CloseIdleConnections()
+		if err := flow.discover(t.Context()); err != nil {
+			return
+		}
+		if !secure(flow.server["token_endpoint"]) || !secure(flow.issuer) {
+			t.Errorf("tokens would go to %v of %q", flow.server["token_endpoint"], flow.issuer)
+		}
+		if token, err := flow.token(t.Context(), url.Values{}, "code"); err == nil && !plain(token.Access) {
+			t.Errorf("the token is %q", token.Access)
+		}
+	})
+}

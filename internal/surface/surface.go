@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,6 +49,10 @@ var members = []string{"name", "title", "description", "annotations", "inputSche
 func (s *Surface) Add(caller Caller, tools []map[string]any) {
 	at, _ := slices.BinarySearchFunc(s.Callers, caller.Name, func(c Caller, name string) int { return strings.Compare(c.Name, name) })
 	s.Callers = slices.Insert(s.Callers, at, caller)
+	named := map[string][]int{} // places in s.Tools
+	for i, t := range s.Tools {
+		named[t.Name()] = append(named[t.Name()], i)
+	}
 	for _, listed := range tools {
 		shown := map[string]any{}
 		for _, name := range members {
@@ -55,11 +60,14 @@ func (s *Surface) Add(caller Caller, tools []map[string]any) {
 				shown[name] = value
 			}
 		}
-		i := slices.IndexFunc(s.Tools, func(t Tool) bool { return exact.Equal(t.Shown, shown) })
-		if i < 0 {
-			i = len(s.Tools)
+		name := Tool{Shown: shown}.Name()
+		at := slices.IndexFunc(named[name], func(i int) bool { return exact.Equal(s.Tools[i].Shown, shown) })
+		if at < 0 {
+			at = len(named[name])
+			named[name] = append(named[name], len(s.Tools))
 			s.Tools = append(s.Tools, Tool{Shown: shown})
 		}
+		i := named[name][at]
 		if !slices.Contains(s.Tools[i].Callers, caller.Name) {
 			s.Tools[i].Callers = append(s.Tools[i].Callers, caller.Name)
 		}
@@ -112,6 +120,9 @@ type locked struct {
 func (s *Surface) Lock() ([]byte, error) {
 	file := lock{Version: Version, Callers: s.Callers, Tools: []locked{}}
 	for _, t := range s.Tools {
+		if !nestedWithin(t.Shown, deepest) {
+			return nil, fmt.Errorf("write the lock: the tool %.80q is nested deeper than %d levels", t.Name(), deepest)
+		}
 		file.Tools = append(file.Tools, locked{t.Callers, t.Shown})
 	}
 	var b bytes.Buffer
@@ -122,4 +133,20 @@ func (s *Surface) Lock() ([]byte, error) {
 		return nil, fmt.Errorf("write the lock: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// deepest is how deep a lock nests: each line is indented, so that thousands of levels take hundreds of megabytes.
+const deepest = 200
+
+func nestedWithin(v any, levels int) bool {
+	var inner []any
+	switch v := v.(type) {
+	case map[string]any:
+		inner = slices.Collect(maps.Values(v))
+	case []any:
+		inner = v
+	default:
+		return true
+	}
+	return levels > 0 && !slices.ContainsFunc(inner, func(v any) bool { return !nestedWithin(v, levels-1) })
 }

@@ -3,6 +3,7 @@ package control_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -159,4 +160,37 @@ func TestControlPlaneShowsNoCredential(t *testing.T) {
 			t.Errorf("the body with credentials is shown: %s", e.Body)
 		}
 	}
+}
+
+// Whatever is at the address of a control plane, its client gives an error or a value.
+func FuzzResponses(f *testing.F) {
+	f.Add(uint16(0), []byte(`{"entries":[{"seq":1,"user":"a"}],"last":1}`))
+	f.Add(uint16(0), []byte(`{"runs":1,"id":1}`))
+	f.Add(uint16(0), []byte(`[{"id":1,"fault":{"kind":"status"}}]`))
+	f.Add(uint16(200), []byte(`{"error":"x"}`))
+	f.Add(uint16(200), []byte(`{"error":"`+strings.Repeat("x", 3000)+`"}`))
+	f.Add(uint16(204), []byte("\x1b]0;t\a"))
+	var status int
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		w.Write(body) //nolint:errcheck // it shows below
+	}))
+	defer server.Close()
+	c := must.Get(control.New(server.URL, ""))(f)
+	f.Fuzz(func(t *testing.T, code uint16, sent []byte) {
+		status, body = 200+int(code%400), sent
+		_, siteErr := c.Site(t.Context())
+		_, journalErr := c.Journal(t.Context(), journal.Filter{})
+		_, runsErr := c.Runs(t.Context(), "x")
+		_, faultsErr := c.Faults(t.Context())
+		for _, err := range []error{siteErr, journalErr, runsErr, faultsErr} {
+			if err == nil && status >= 400 {
+				t.Errorf("%d is no error", status)
+			}
+			if err != nil && len(err.Error()) > 2000 {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
+		}
+	})
 }

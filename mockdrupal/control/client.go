@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
@@ -71,6 +72,9 @@ func (e *Error) Error() string { return fmt.Sprintf("the mock refuses (%d): %s",
 // maxResponse is the longest response that is read: the site file of 100,000 methods.
 const maxResponse = 512 << 20
 
+// longestError is how many bytes of a refusal are shown.
+const longestError = 1 << 10
+
 // do sends a request; in is sent as JSON unless it is []byte (YAML), out is read as JSON unless it is *[]byte.
 func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 	var body []byte
@@ -109,7 +113,7 @@ func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Error == "" {
 			refusal.Error = "there is no control plane at " + c.base
 		}
-		return &Error{res.StatusCode, refusal.Error}
+		return &Error{res.StatusCode, exact.Cut(refusal.Error, longestError)}
 	}
 	switch out := out.(type) {
 	case nil:

@@ -15,6 +15,8 @@ const (
 	MaxPages        = 3000
 	maxUselessPages = 20 // pages without a tool that an earlier page does not have
 	endlessPages    = 3  // that are read of a list which had no end before
+
+	maxListed = 32 << 20 // bytes of all pages
 )
 
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
@@ -82,8 +84,9 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	page := c.List(ctx)
 	l := Listing{Pages: []*Response{page}}
 	seen, listed := map[string]bool{}, map[string]bool{}
-	useless := 0
+	useless, held := 0, 0
 	for {
+		held += len(page.Body)
 		if e := c.T.Environment; !e.endless.IsZero() && len(l.Pages) > endlessPages {
 			l.Fault = e.endless
 			return l
@@ -105,7 +108,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 		case seen[cursor]:
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
 			return l
-		case len(l.Pages) == MaxPages || useless == maxUselessPages:
+		case len(l.Pages) == MaxPages || useless == maxUselessPages || held > maxListed:
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", len(l.Pages)))
 			c.T.endless = l.Fault
 			return l
@@ -223,7 +226,7 @@ func (l MCPListing) Names() []string {
 // ListAllTools follows the cursors of tools/list to the end.
 func ListAllTools(ctx context.Context, s *Session) MCPListing {
 	var l MCPListing
-	seen := map[string]bool{}
+	seen, held := map[string]bool{}, 0
 	for cursor := ""; ; {
 		page := s.ListTools(ctx, cursor)
 		l.Pages = append(l.Pages, page)
@@ -242,7 +245,7 @@ func ListAllTools(ctx context.Context, s *Session) MCPListing {
 		if !ok {
 			return l
 		}
-		if seen[next] || len(l.Pages) == MaxPages {
+		if held += len(page.Body); seen[next] || len(l.Pages) == MaxPages || held > maxListed {
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q after %d pages", next, len(l.Pages)))
 			return l
 		}

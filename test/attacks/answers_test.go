@@ -24,6 +24,7 @@ type answer struct {
 	name  string
 	serve func(w http.ResponseWriter, n int64)
 	raw   func(net.Conn)
+	list  bool // it is a list of tools
 }
 
 // send sends it.
@@ -62,6 +63,9 @@ var answers = []answer{
 	{name: "depth", serve: func(w http.ResponseWriter, _ int64) {
 		io.WriteString(w, `{"tools":`+strings.Repeat("[", 3<<20)+strings.Repeat("]", 3<<20)+"}")
 	}},
+	{name: "a deep schema", serve: func(w http.ResponseWriter, _ int64) {
+		io.WriteString(w, `{"tools":[{"name":"content.get","description":"d","inputSchema":`+strings.Repeat(`{"type":"object","properties":{"a":`, 4000)+`{}`+strings.Repeat(`}}`, 4000)+`}]}`)
+	}},
 	{name: "event streams without end", serve: func(w http.ResponseWriter, _ int64) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		forever(w, func(n int) string {
@@ -82,7 +86,7 @@ var answers = []answer{
 	{name: "pages without end", serve: func(w http.ResponseWriter, n int64) {
 		fmt.Fprintf(w, `{"tools":[{"name":"t%d","description":"%s","inputSchema":{"type":"object"}}],"nextCursor":"c%d"}`, n, strings.Repeat("d", 100_000), n)
 	}},
-	{name: "many headers", serve: func(w http.ResponseWriter, _ int64) {
+	{name: "many headers", list: true, serve: func(w http.ResponseWriter, _ int64) {
 		for i := range 200 {
 			w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("y", 250))
 		}
@@ -92,7 +96,7 @@ var answers = []answer{
 		w.Header().Set("Location", fmt.Sprint("/", n))
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	}},
-	{name: "commands for terminals and CI", serve: func(w http.ResponseWriter, _ int64) {
+	{name: "commands for terminals and CI", list: true, serve: func(w http.ResponseWriter, _ int64) {
 		w.Header().Set("X-Title", "::error::title")
 		fmt.Fprintf(w, `{"tools":[{"name":"\u001b]0;title\u0007","description":"\n::error::x\n##vso[task.x]\u202e","inputSchema":{"type":"\u001b[31m"}}],"error":{"code":"\u001b[31m","message":"\n::error::x"}}`)
 	}},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,10 +15,34 @@ import (
 	"time"
 )
 
+// before runs a command before a bridge that sends an attack; URL stands for the address.
+func (a answer) before(t *testing.T, args ...string) (code int, took time.Duration, said string) {
+	const most = 300 // MiB
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.send(w, n.Add(1)) }))
+	defer server.Close()
+	defer server.CloseClientConnections()
+	args[slices.Index(args, "URL")] = server.URL
+	cmd := exec.Command(binary, args...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Env = append(os.Environ(), "GITHUB_ACTIONS=true")
+	began := time.Now()
+	forgetPeak(t)
+	cmd.Run()
+	code, took, said = cmd.ProcessState.ExitCode(), time.Since(began), output.String()
+	peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	t.Logf("exit code %d after %s, with %d requests; the program held %d MiB of %d", code, took, n.Load(), peak, most)
+	if peak > most || strings.Contains(said, "goroutine ") {
+		t.Errorf("the program held %d MiB, want %d: %.2000s", peak, most, said)
+	}
+	harmless(t, "output", said)
+	return code, took, said
+}
+
 // A bridge sends what it likes to the run that tests it: the run ends in its time, with a report, and holds little.
 func TestBridges(t *testing.T) {
 	const (
-		most    = 300 // MiB
 		limit   = 20 * time.Second
 		atMost  = 2 * limit // on a machine that is busy with others
 		reports = 16 << 20  // bytes of all files
@@ -25,26 +50,10 @@ func TestBridges(t *testing.T) {
 	limitMemory(t)
 	for _, attack := range answers {
 		t.Run(attack.name, func(t *testing.T) {
-			var n atomic.Int64
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { attack.send(w, n.Add(1)) }))
-			defer server.Close()
-			defer server.CloseClientConnections()
 			dir := t.TempDir()
-			cmd := exec.Command(binary, "run", "--url", server.URL, "--run-timeout", limit.String(), "--report-dir", dir)
-			var said bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &said, &said
-			cmd.Env = append(os.Environ(), "GITHUB_ACTIONS=true")
-			began := time.Now()
-			forgetPeak(t)
-			cmd.Run()
-			took := time.Since(began)
-			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
-			t.Logf("exit code %d after %s, with %d requests; the run held %d MiB of %d", cmd.ProcessState.ExitCode(), took, n.Load(), peak, most)
-			if code := cmd.ProcessState.ExitCode(); code != 1 && code != 3 && code != 4 || strings.Contains(said.String(), "goroutine ") {
-				t.Errorf("exit code %d: %.2000s", code, said.String())
-			}
-			if took > atMost || peak > most {
-				t.Errorf("the run took %s, want %s at most, and held %d MiB, want %d", took, atMost, peak, most)
+			code, took, said := attack.before(t, "run", "--url", "URL", "--run-timeout", limit.String(), "--report-dir", dir)
+			if code != 1 && code != 3 && code != 4 || took > atMost {
+				t.Errorf("exit code %d after %s: %.2000s", code, took, said)
 			}
 			size := 0
 			files, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -53,9 +62,22 @@ func TestBridges(t *testing.T) {
 				size += len(text)
 				harmless(t, filepath.Base(file), string(text))
 			}
-			harmless(t, "output", said.String())
 			if size > reports {
 				t.Errorf("the report has %d bytes, want %d at most", size, reports)
+			}
+		})
+	}
+}
+
+// What is no list of tools is never locked as one without tools.
+func TestListsOfBridges(t *testing.T) {
+	limitMemory(t)
+	for _, attack := range answers {
+		t.Run(attack.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "tools.lock.json")
+			code, _, said := attack.before(t, "tools", "lock", "--url", "URL", "-o", file)
+			if _, err := os.Stat(file); (err == nil) != attack.list || (code == 0) != attack.list || code < 0 || code > 4 {
+				t.Errorf("exit code %d, file %v: %.2000s", code, err, said)
 			}
 		})
 	}

@@ -192,11 +192,14 @@ func eachTool(ctx context.Context, t *check.T, expected string, fault func(tool 
 func eachInput(ctx context.Context, t *check.T, expected string, fault func(s map[string]any) string) {
 	eachTool(ctx, t, expected, func(tool check.Tool) string {
 		var faults []string
-		jsonschema.Each(map[string]any(tool.Input()), func(at string, s map[string]any) {
+		jsonschema.Each(map[string]any(tool.Input()), func(at func() string, s map[string]any) {
+			if len(faults) == 3 {
+				return
+			}
 			if f := fault(s); f != "" {
-				faults = append(faults, fmt.Sprintf("%s at inputSchema%s", f, at))
+				faults = append(faults, fmt.Sprintf("%s at inputSchema%s", f, at()))
 			}
 		})
-		return strings.Join(faults[:min(len(faults), 3)], ", ")
+		return strings.Join(faults, ", ")
 	})
 }

@@ -169,18 +169,19 @@ func (d *document) circlesFrom(schema any, base string, path, done map[string]bo
 	return false
 }
 
-// Each visits a schema and all schemas in it, each with its JSON pointer; references are not followed.
-func Each(schema any, visit func(at string, s map[string]any)) {
-	var walk func(schema any, at string)
-	walk = func(schema any, at string) {
+// Each visits a schema and all schemas in it, each with its JSON pointer; references are not followed. Pointers are made on demand: those
+// of thousands of levels are hundreds of megabytes.
+func Each(schema any, visit func(at func() string, s map[string]any)) {
+	var walk func(schema any, at func() string)
+	walk = func(schema any, at func() string) {
 		object, ok := schema.(map[string]any)
 		if !ok {
 			return
 		}
 		visit(at, object)
 		for _, c := range children(object) {
-			walk(c.schema, at+c.at)
+			walk(c.schema, func() string { return at() + c.at })
 		}
 	}
-	walk(schema, "")
+	walk(schema, func() string { return "" })
 }
