@@ -2,9 +2,11 @@ package login
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -366,7 +368,11 @@ func FuzzDocuments(f *testing.F) {
 	f.Add(`Bearer resource_metadata="http://127.0.0.1:1/x", scope="a b"`, []byte(`{"resource":"HERE/mcp","authorization_servers":[1]}`))
 	f.Fuzz(func(t *testing.T, said string, sent []byte) {
 		challenge, document = said, sent
-		flow := New(Options{Resource: server.URL + "/mcp", Timeout: time.Second})
+		flow := New(Options{Resource: server.URL + "/mcp", Timeout: time.Second, Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) { // whatever host is named
+				return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+			},
+		}})
 		defer flow.Transport.CloseIdleConnections()
 		if err := flow.discover(t.Context()); err != nil {
 			return
