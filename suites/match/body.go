@@ -6,6 +6,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/onsi/gomega/types"
@@ -22,7 +23,9 @@ func BeJSON() types.GomegaMatcher {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
-		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !a.IsView() {
+		t, parameters, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+		charset, named := parameters["charset"]
+		if (t != "application/json" || named && !isUTF8(charset)) && !a.IsView() {
 			return fmt.Sprintf("Content-Type %q", a.Header.Get("Content-Type"))
 		}
 		v, err := a.JSON()
@@ -34,6 +37,11 @@ func BeJSON() types.GomegaMatcher {
 		}
 		return ""
 	})
+}
+
+// isUTF8 reports whether a text in UTF-8 is read as such under the charset; of ASCII alone it may be as well.
+func isUTF8(charset string) bool {
+	return slices.Contains([]string{"utf-8", "utf8", "us-ascii", "ascii"}, strings.ToLower(charset))
 }
 
 // BeHTML matches an HTML page, whatever its content type says.
@@ -102,4 +110,23 @@ func BeUnknown(difference string) types.GomegaMatcher {
 		}
 		return difference
 	})
+}
+
+// WithObjects is a value with {} for each empty list where the schema requires an object.
+func WithObjects(value, schema any) any {
+	s, _ := schema.(map[string]any)
+	switch v := value.(type) {
+	case []any:
+		if len(v) == 0 && s["type"] == "object" {
+			return map[string]any{}
+		}
+	case map[string]any:
+		members := map[string]any{}
+		properties, _ := s["properties"].(map[string]any)
+		for name, member := range v {
+			members[name] = WithObjects(member, properties[name])
+		}
+		return members
+	}
+	return value
 }

@@ -41,17 +41,8 @@ type ToolCase struct {
 // the positive controls of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
 // run, and of the first one each time again, for it shows that the bridge still takes any.
 func StrictTools(ctx context.Context, t *check.T, kinds ...fixtures.Kind) []StrictTool {
-	listed := t.As(check.Agent).MustListShared(ctx)
-	var able []StrictTool
-	for _, s := range Samples(t, check.Agent, kinds...) {
-		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
-			if made := t.Makers.ForArguments(shown.Input()); made != nil {
-				able = append(able, StrictTool{s, made})
-			}
-		}
-	}
 	var tools []StrictTool
-	able = RandomSubset(Random(t, "strict"), able, t.Cases)
+	able := RandomSubset(Random(t, "strict"), describedTools(ctx, t, kinds), t.Cases)
 	first := t.Table(len(able), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, able[i].Name, able[i].Plain()) })
 	for i, tool := range able {
 		key := check.TakenBy{Tool: tool.Name, Made: tool.Maker}
@@ -75,6 +66,31 @@ func StrictTools(ctx context.Context, t *check.T, kinds ...fixtures.Kind) []Stri
 		check.NotTestable("no tool takes valid arguments generated for its inputSchema")
 	}
 	return tools
+}
+
+// describedTools are the agent's tools of the kinds for whose inputSchema arguments can be generated.
+func describedTools(ctx context.Context, t *check.T, kinds []fixtures.Kind) []StrictTool {
+	listed := t.As(check.Agent).MustListShared(ctx)
+	var tools []StrictTool
+	for _, s := range Samples(t, check.Agent, kinds...) {
+		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
+			if made := t.Makers.ForArguments(shown.Input()); made != nil {
+				tools = append(tools, StrictTool{s, made})
+			}
+		}
+	}
+	return tools
+}
+
+// RefusedArguments are the plain arguments that StrictTools found refused, of those kinds. The site may be right to refuse them.
+func RefusedArguments(ctx context.Context, t *check.T, kinds ...fixtures.Kind) []ToolCase {
+	var refused []ToolCase
+	for _, tool := range describedTools(ctx, t, kinds) {
+		if taken, asked := t.Taken[check.TakenBy{Tool: tool.Name, Made: tool.Maker}]; asked && taken != tool.Maker {
+			refused = append(refused, ToolCase{tool, generate.Case{What: "arguments that fit", Value: tool.Plain()}})
+		}
+	}
+	return refused
 }
 
 // EveryCase gathers what can be given of each tool's schema, and adds what is drawn, one tool after the other: a fifth of

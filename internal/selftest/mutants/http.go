@@ -60,6 +60,10 @@ func httpMutants() []Mutant {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
 		})},
+		{Name: "compressed-once-for-a-caller", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the query is not in the key of what is compressed",
+			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.Path + r.Header.Get("Authorization") })},
+		{Name: "compressed-once-for-a-page", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the credentials are not in the key of what is compressed",
+			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.RequestURI() })},
 		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
 		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
 			if x.Method == http.MethodPost {
@@ -348,4 +352,17 @@ func freshCursors() middleware {
 			r.URL.RawQuery = query.Encode()
 		}
 	}), number)
+}
+
+// compressedOnce compresses the first list of each key, and sends it to whoever comes after with the same.
+func compressedOnce(key func(*http.Request) string) middleware {
+	return func(next http.Handler) http.Handler {
+		var first sync.Map
+		return onResponse(toList, func(x *exchange) {
+			if x.gzipped && x.Status == http.StatusOK {
+				kept, _ := first.LoadOrStore(key(x.Request), x.Body)
+				x.Body = kept.([]byte)
+			}
+		})(next)
+	}
 }

@@ -35,6 +35,43 @@ func invokeErrorMutants() []Mutant {
 		{Name: "contains-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator does not know `contains`", Middleware: acceptEverythingFor("value.contains")},
 		{Name: "additional-items-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator is of a draft that has `prefixItems`", Middleware: acceptEverythingFor("value.tuple")},
 		{Name: "dependencies-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator is of a draft that has `dependentRequired`", Middleware: acceptEverythingFor("value.dependent")},
+		{Name: "dependent-schemas-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "what depends on a member is a list of names",
+			Middleware: acceptWhere("value.dependent", func(arguments map[string]any) bool { return arguments["sent"] != nil })},
+		{Name: "else-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "if and then are read",
+			Middleware: acceptWhere("shape.conditional", func(arguments map[string]any) bool { return objectIn(arguments, "address")["country"] != "DE" })},
+		{Name: "constants-of-nothing-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "a constant is there if it is true to the language",
+			Middleware: acceptWhere("shape.const", func(arguments map[string]any) bool {
+				return (arguments["flag"] == nil || arguments["flag"] == true) && (arguments["version"] == nil || arguments["version"] == "2.0")
+			})},
+		{Name: "patterns-of-undeclared-names-alone", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "a member that is declared has its schema",
+			Middleware: acceptWhere("shape.map", func(arguments map[string]any) bool {
+				id := objectIn(arguments, "headers")["x-id"]
+				_, isText := id.(string)
+				return id != nil && !isText
+			})},
+		{Name: "invoke-members-in-any-case", Breaks: Clauses("invoke/missing-name", "invoke/missing-arguments"), Origin: Peer, Why: "encoding/json of Go matches names of members so",
+			Middleware: onBody(onCallObject(func(call map[string]any) {
+				for name, v := range call {
+					if lower := strings.ToLower(name); call[lower] == nil {
+						call[lower] = v
+					}
+				}
+			}))},
+		{Name: "times-fail", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the validator throws an exception for every value of a format, so that no call has one",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toInvoke(r) || !isSmall(r) {
+					return false
+				}
+				body := readBody(r)
+				setBody(r, body)
+				if objectIn(decode(body), "arguments")["date_time"] == nil {
+					return false
+				}
+				x := &exchange{Request: r, Header: http.Header{}}
+				x.Refuse(http.StatusInternalServerError, "internal_error", "The bridge failed.")
+				x.writeTo(w)
+				return true
+			})},
 		{Name: "invoke-folds-letters", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "names are compared without case by folding: ſ is s, and the Kelvin sign is k",
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool {
 				return len(requested) != len(name) && strings.EqualFold(requested, name)
@@ -334,9 +371,20 @@ func rewriteTime(s string) string {
 // acceptEverythingFor returns the arguments of a tool as its result where the bridge finds them invalid. What breaks a type is
 // refused.
 func acceptEverythingFor(tool string) middleware {
+	return acceptWhere(tool, func(map[string]any) bool { return true })
+}
+
+// acceptWhere is acceptEverythingFor of some arguments.
+func acceptWhere(tool string, applies func(arguments map[string]any) bool) middleware {
 	return onCallBody(func(x *exchange, call map[string]any) {
-		if x.invoked() == tool && x.Status == http.StatusBadRequest && !strings.Contains(x.errorMessage(), "expected array") && !strings.Contains(x.errorMessage(), "expected object") {
+		if x.invoked() == tool && applies(objectIn(call, "arguments")) && x.Status == http.StatusBadRequest && !strings.Contains(x.errorMessage(), "expected array") && !strings.Contains(x.errorMessage(), "expected object") {
 			x.Set(http.StatusOK, map[string]any{"result": call["arguments"]})
 		}
 	})
+}
+
+// objectIn is a member that is an object, or nil.
+func objectIn(object map[string]any, name string) map[string]any {
+	inner, _ := object[name].(map[string]any)
+	return inner
 }

@@ -46,6 +46,23 @@ func listPageMutants() []Mutant {
 			Middleware: refuseWhere(http.StatusBadRequest, "invalid_cursor", func(r *http.Request) bool { return toList(r) && strings.Contains(r.URL.RawQuery, "%3d") })},
 		{Name: "describe-takes-no-other-parameter", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "the query is validated by a schema that is closed",
 			Middleware: refuseWhere(http.StatusBadRequest, "invalid_request", func(r *http.Request) bool { return toDescribe(r) && len(r.URL.Query()) > 1 })},
+		{Name: "title-of-the-annotations", Breaks: Clauses("list/tool-optional-members"), Origin: Peer, Why: "MCP has a title among the annotations, too",
+			Middleware: onTool(func(t tool) {
+				if notes, _ := t["annotations"].(map[string]any); t["title"] == nil && notes["title"] != nil {
+					t["title"] = notes["title"]
+				}
+			})},
+		{Name: "query-before-body", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "the framework joins the parameters of query and body",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if name := r.URL.Query().Get("name"); toInvoke(r) && name != "" && isSmall(r) {
+					if call := decode(readBody(r)); call != nil {
+						call["name"] = name
+						setBody(r, encode(call))
+					}
+				}
+			})},
+		{Name: "lists-in-latin-1", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "the framework's charset is announced, whatever the body is in",
+			Middleware: onResponse(toList, func(x *exchange) { x.Header.Set("Content-Type", "application/json; charset=ISO-8859-1") })},
 		{Name: "lists-end-with-the-first-caller", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "requests that share a flight share the context of the first: singleflight with the request's context",
 			Middleware: shareFirstContext()},
 	}

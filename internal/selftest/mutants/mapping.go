@@ -75,8 +75,12 @@ func mappingMutants() []Mutant {
 					}
 				}
 			})},
+		{Name: "pointers-not-decoded", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a pointer is split at its slashes", Transport: withoutReferences(`[~%][^"]*`)},
+		{Name: "pointers-end-at-lists", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "what has a name is in an object", Transport: withoutReferences(`/[0-9]+`)},
 		{Name: "annotations-dropped", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer,
 			Middleware: onTool(func(t tool) { delete(t, "annotations") })},
+		{Name: "annotations-compacted", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "null says nothing",
+			Middleware: onAnnotations(func(a map[string]any) { maps.DeleteFunc(a, func(_ string, v any) bool { return v == nil }) })},
 		{Name: "annotations-hints-only", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "as go-sdk's typed annotations do",
 			Middleware: onAnnotations(func(a map[string]any) {
 				for name := range a {
@@ -439,4 +443,12 @@ func swapByOrder(one, other string) transport {
 		})
 		return calls(discovered(next))
 	}
+}
+
+// withoutReferences puts a schema that takes anything in the place of references that end like this.
+func withoutReferences(end string) transport {
+	reference := regexp.MustCompile(`\{"\$ref":"#[^"]*` + end + `"\}`)
+	return onDiscovery(func(index map[string]any) {
+		index["data"] = decode(reference.ReplaceAll(encode(index), []byte("{}")))["data"]
+	})
 }

@@ -168,6 +168,24 @@ func mcpMutants() []Mutant {
 					r["structuredContent"] = []any{}
 				}
 			})},
+		{Name: "mcp-empty-list-within-an-object", MCP: true, Breaks: Clauses("mcp/empty-map"), Origin: Peer, Why: "the result is looked at, and not its members",
+			Middleware: onCallResult(func(r map[string]any) {
+				if settings, ok := objectIn(r, "structuredContent")["settings"].(map[string]any); ok && len(settings) == 0 {
+					objectIn(r, "structuredContent")["settings"] = []any{}
+				}
+			})},
+		{Name: "mcp-names-trimmed", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "models add blanks",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toMCP(r) && r.Method == http.MethodPost && isSmall(r) {
+					body := readBody(r)
+					setBody(r, body)
+					call := decode(body)
+					if name, _ := objectIn(call, "params")["name"].(string); strings.HasSuffix(name, " ") {
+						objectIn(call, "params")["name"] = strings.TrimSpace(name)
+						setBody(r, encode(call))
+					}
+				}
+			})},
 		{Name: "mcp-any-version-header", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") == "1999-01-01" {
@@ -235,6 +253,8 @@ func mcpMutants() []Mutant {
 				}
 				return false
 			})},
+		{Name: "mcp-sessions-by-their-beginning", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "a column holds eight characters",
+			Middleware: sessionsByTheirBeginning},
 		{Name: "mcp-unknown-session-400", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusNotFound && x.Request.Header.Get("Mcp-Session-Id") != "" {
@@ -678,4 +698,21 @@ func refuseDelete(status int) middleware {
 		}
 		return false
 	})
+}
+
+// sessionsByTheirBeginning takes an id for that of the session whose id begins alike.
+func sessionsByTheirBeginning(next http.Handler) http.Handler {
+	var whole sync.Map // by the beginning
+	seen := onResponse(toMCP, func(x *exchange) {
+		if id := x.Header.Get("Mcp-Session-Id"); len(id) > 8 {
+			whole.Store(id[:8], id)
+		}
+	})(next)
+	return withHeader(func(h http.Header) {
+		if id := h.Get("Mcp-Session-Id"); len(id) > 8 {
+			if known, ok := whole.Load(id[:8]); ok {
+				h.Set("Mcp-Session-Id", known.(string))
+			}
+		}
+	})(seen)
 }

@@ -180,20 +180,14 @@ func translateMutants() []Mutant {
 				}
 			})},
 		{Name: "bad-tools-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Module,
-			Middleware: onList(func(p *page) {
-				if strings.Contains(string(p.Body), `"good.first"`) {
-					p.Tools = append(p.Tools, tool{"name": "bad.null_schema", "description": "x", "inputSchema": nil})
-				}
-			})},
+			Middleware: listsAlso("bad.null_schema", nil)},
+		{Name: "wrong-keywords-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "the values of keywords are not looked at", Middleware: listsAlso("bad.keywords", map[string]any{"type": "object", "minProperties": -1})},
+		{Name: "sixty-levels-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a schema is deep and not large, and so within the bound of its size", Middleware: listsAlso("bad.deep", objectsWithin(60))},
 		{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "the reference in a parameter's schema points elsewhere after the parameter became a part of the tool's schema",
 			Middleware: onParameter("good.references", "labels", replaceWith(map[string]any{"type": "object", "properties": map[string]any{"label": map[string]any{"$ref": "#/definitions/label"}},
 				"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
 		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that resolves it never ends",
-			Middleware: onList(func(p *page) {
-				if strings.Contains(string(p.Body), `"good.first"`) {
-					p.Tools = append(p.Tools, tool{"name": "bad.cyclic_ref", "description": "x", "inputSchema": circular})
-				}
-			})},
+			Middleware: listsAlso("bad.cyclic_ref", circular)},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: onDiscovery(func(index map[string]any) {
 				methods, _ := index["data"].([]any)
@@ -231,6 +225,24 @@ func replaceWith(members map[string]any) func(map[string]any) {
 			schema[name] = value
 		}
 	}
+}
+
+// listsAlso adds a tool with this inputSchema to the lists of the site `poisoned`.
+func listsAlso(name string, inputSchema any) middleware {
+	return onList(func(p *page) {
+		if strings.Contains(string(p.Body), `"good.first"`) {
+			p.Tools = append(p.Tools, tool{"name": name, "description": "x", "inputSchema": inputSchema})
+		}
+	})
+}
+
+// objectsWithin is a schema of objects within objects.
+func objectsWithin(levels int) map[string]any {
+	schema := map[string]any{"type": "object"}
+	for range levels {
+		schema = map[string]any{"type": "object", "properties": map[string]any{"value": schema}}
+	}
+	return schema
 }
 
 // circular is the schema of a tool whose parameter refers to itself.

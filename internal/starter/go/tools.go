@@ -273,8 +273,11 @@ func target(root any, ref string) (any, error) {
 	}
 	for _, part := range strings.Split(path, "/")[1:] {
 		members, _ := root.(map[string]any)
+		list, _ := root.([]any)
 		var ok bool
-		if root, ok = members[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
+		if n, err := strconv.Atoi(part); err == nil && n >= 0 && n < len(list) {
+			root = list[n]
+		} else if root, ok = members[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
 			return nil, fmt.Errorf("nothing is at %s", ref)
 		}
 	}

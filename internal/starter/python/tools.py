@@ -123,5 +123,5 @@ def _target(root, ref):
     if not re.fullmatch(r"#(/.*)?", ref):  # schema/no-remote-ref
         raise ValueError(f"a schema refers to {ref}")
     for part in unquote(ref).split("/")[1:]:
-        root = root[part.replace("~1", "/").replace("~0", "~")]
+        root = root[int(part) if isinstance(root, list) else part.replace("~1", "/").replace("~0", "~")]
     return root

@@ -240,7 +240,7 @@ var notObjects = []wrongBody{
 var notNames = []wrongBody{
 	{"no name", `{"arguments":{}}`},
 	{"an empty object", `{}`},
-	{"another member", `{"tool":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"other members", `{"tool":"` + scenario.NoSuchTool + `","Name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a number", `{"name":5,"arguments":{}}`},
 	{"zero", `{"name":0,"arguments":{}}`},
 	{"null", `{"name":null,"arguments":{}}`},
@@ -254,6 +254,7 @@ var notNames = []wrongBody{
 // notArguments are calls of TOOL without valid `arguments`.
 var notArguments = []wrongBody{
 	{"no arguments", `{"name":"TOOL"}`},
+	{"another member", `{"name":"TOOL","Arguments":{}}`},
 	{"null", `{"name":"TOOL","arguments":null}`},
 	{"a string", `{"name":"TOOL","arguments":"{}"}`},
 	{"an empty string", `{"name":"TOOL","arguments":""}`},

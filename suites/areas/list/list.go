@@ -231,7 +231,7 @@ func unknownQueryIgnored(ctx context.Context, t *check.T) {
 	call, ok := scenario.HarmlessCall(ctx, t)
 	if ok && t.Call(ctx, call).Succeeded() { // else invoke/answers-result fails
 		t.Row(call.Identity, call.Tool, "invoke", func() {
-			t.Expect(t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Raw: unknown,
+			t.Expect(t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Raw: unknown + "&name=" + scenario.NoSuchTool,
 				Body: bytes.NewReader(call.Body()), Show: string(call.Body())})).To(match.BeSuccess())
 		})
 	}

@@ -18,13 +18,13 @@ import (
 )
 
 // delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
-// blanks, empty objects, decimals of 16 digits, names that languages reserve, and keywords that few schemas have.
+// blanks, null, empty objects, decimals of 16 digits, names that languages reserve, and keywords that few schemas have.
 var delicate = fixtures.Method{
 	ID:     "content.delicate",
 	Usage:  "2024-05-06T07:08:09+02:00",
 	Access: []string{fixtures.AdministerSite},
 	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","stable":"no",
-		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","escaped":"a\/b\u0026"}`)},
+		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","unset":null,"escaped":"a\/b\u0026"}`)},
 	Output: fixtures.Raw(`{"type":"object","properties":{"when":{"type":"string","default":"2024-05-06T07:08:09+02:00"},"__proto__":{"type":"string","enum":["1","01","1e1"]},
 		"options":{"type":"object","default":{}},"mail":{"type":"string","format":"email","maxLength":80},
 		"either":{"oneOf":[{"type":"integer","minimum":1},{"type":"null"}]},"list":{"type":"array","items":{"type":"string","pattern":"^a"},"maxItems":3}},

@@ -152,6 +152,9 @@ func unknownTool(ctx context.Context, t *check.T) {
 			if loud := strings.ToUpper(known); !slices.Contains(t.Visible(check.Agent), loud) {
 				refuses(s, loud, "a tool's name in another case")
 			}
+			if !revision.Stateless() { // whose header with the name has no blank at its end
+				refuses(s, known+" ", "a tool's name with a blank behind it")
+			}
 			refuses(s, scenario.HiddenMethods(t)[0], "a method that is no tool")
 			if denied != "" {
 				refuses(MustMCP(ctx, t.As(check.Discoverer), revision), denied, "a tool that the caller may not run")
@@ -280,13 +283,18 @@ func emptyMap(ctx context.Context, t *check.T) {
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
 		for _, m := range scenario.AgentTools(t) {
-			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
+			if m.Behaviour.Kind != fixtures.Value || m.Output == nil {
+				continue
+			}
+			value := scenario.Parsed(string(m.Behaviour.Value))
+			want := match.WithObjects(value, scenario.Parsed(string(m.Output)))
+			if exact.Equal(want, value) {
 				continue
 			}
 			tested++
 			t.For(check.Agent, t.ToolName(m.ID), func() {
-				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("structuredContent {}", func(a *check.Response) string {
-					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("structuredContent "+exact.Short(want), func(a *check.Response) string {
+					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, want) {
 						return a.RPCOutcome()
 					}
 					return ""

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	. "github.com/onsi/gomega"
 
@@ -69,14 +68,4 @@ func beyondDouble(v any) bool {
 		return err != nil || !exact.SameNumber(v.String(), strconv.FormatFloat(double, 'g', -1, 64))
 	}
 	return false
-}
-
-func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }
-
-func wantsObject(schema fixtures.Raw) bool {
-	if schema == nil {
-		return false
-	}
-	object, _ := scenario.Parsed(string(schema)).(map[string]any)
-	return object["type"] == "object"
 }

@@ -209,13 +209,38 @@ func objectFaults(s, object map[string]any) []Case {
 			for _, other := range namesIn(needs[name]) {
 				all = append(all, Case{"dependencies", without(with(object, name, example(memberSchema(s, name))), other)})
 			}
+			if _, ok := needs[name].(map[string]any); ok {
+				all = append(all, branchFaults("dependencies", s, needs[name], with(object, name, example(memberSchema(s, name))))...)
+			}
+		}
+	}
+	patterns, _ := s["patternProperties"].(map[string]any)
+	declared, _ := s["properties"].(map[string]any)
+	for _, pattern := range sorted(patterns) { // what is declared keeps those, too
+		for _, name := range sorted(declared) {
+			if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
+				for _, c := range faults(effective(patterns[pattern]), example(patterns[pattern])) {
+					all = append(all, Case{"patternProperties", with(object, name, c.Value)})
+				}
+			}
 		}
 	}
 	if then, ok := s["then"]; ok {
 		met := overlaid(object, example(merged(effective(s["if"]), map[string]any{"type": "object"}))).(map[string]any)
-		for _, c := range varyMembers(merged(effective(then), s), met, "", picker{"required", faults}) {
-			all = append(all, Case{"then", c.Value})
-		}
+		all = append(all, branchFaults("then", s, then, met)...)
+	}
+	if otherwise, ok := s["else"]; ok {
+		all = append(all, branchFaults("else", s, otherwise, object)...)
+	}
+	return all
+}
+
+// branchFaults break in an object what the branch of a keyword asks of its members.
+func branchFaults(keyword string, s map[string]any, branch any, object map[string]any) []Case {
+	var all []Case
+	joined := merged(effective(branch), s)
+	for _, c := range append(leftOut(object, "", picker{absent: "required"}), varyMembers(joined, object, "", picker{"required", faults})...) {
+		all = append(all, Case{keyword, c.Value})
 	}
 	return all
 }
