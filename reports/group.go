@@ -60,6 +60,7 @@ const (
 	mismatch                       // a 2xx with other content than expected
 	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
 	notForwarded                   // the site refused the bridge's requests, which had not the caller's credentials
+	shared                         // a caller gets what is another's, and the site knows each by its own credentials
 	exposed                        // a 2xx where the caller is to be refused
 	byProxy                        // a proxy made the response: by what it does
 	noBridge                       // the target shows no sign of a bridge
@@ -88,9 +89,11 @@ var causeKinds = map[causeKind]struct {
 	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
 	wrongAccount:  {Exposure, "access/credentials-forwarded", forwardThem + " An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
 	notForwarded:  {Exposure, "access/credentials-forwarded", forwardThem},
-	exposed:       {Exposure, "", ""},
-	byProxy:       {Protocol, "", AtTheProxy},
-	noBridge:      {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
+	shared: {Exposure, "access/no-cross-talk", "Put the caller's credentials into the key of each cache, and keep no caller in a variable that requests share. " +
+		"A proxy in front may cache nothing: send Cache-Control: private, no-store."},
+	exposed:  {Exposure, "", ""},
+	byProxy:  {Protocol, "", AtTheProxy},
+	noBridge: {Exposure, "list/answers-json", "Check the address (--url), what the bridge needs to reach its site, and the credentials of the agent: GET /mcp/tools/list has to respond with {\"tools\": …}."},
 }
 
 // Groups groups what a reader has to act on: the findings, which no baseline excuses, of clauses that fail, warn, end in an
@@ -101,14 +104,18 @@ func (r *Report) Groups() []Group {
 		blocked[result.ID] = true
 	}
 	at := map[cause]int{}
+	crossed := r.fails("access/no-cross-talk") && !r.fails("access/credentials-forwarded")
 	other, forwards := r.firstCause(wrongAccount), r.firstCause(notForwarded).kind != notForwarded
 	var groups []Group
 	for i, result := range r.Results {
 		if !slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) && !blocked[result.ID] {
 			continue
 		}
+		alike := map[cause]cause{} // the first of the result, by all but what was expected
 		add := func(finding int, why cause) {
-			if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
+			if crossed && finding >= 0 && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || result.exposes(result.Findings[finding]))) {
+				why = cause{kind: shared}
+			} else if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
 				why = other // the same fault runs the calls as another account and shows callers what that may see
 			}
 			if !forwards && finding >= 0 && why.kind == refusal && result.refusesCaller(result.Findings[finding]) {
@@ -116,6 +123,13 @@ func (r *Report) Groups() []Group {
 			}
 			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
 				why = cause{kind: noBridge}
+			}
+			but := why
+			but.expected = ""
+			if first, met := alike[but]; met && finding >= 0 {
+				why = first
+			} else {
+				alike[but] = why
 			}
 			n, known := at[why]
 			if !known {
@@ -199,6 +213,11 @@ func (r *Report) FirstCause() (Group, bool) {
 // Explains is g as a sentence that says how much of r it explains.
 func (g Group) Explains(r *Report) string {
 	return fmt.Sprintf("%s: explains %d of %s", g.Cause, g.Failing, plural(r.count().Fail, "failure"))
+}
+
+func (r *Report) fails(id string) bool {
+	result, ok := r.result(id)
+	return ok && result.Verdict == Fail
 }
 
 // firstCause is the first cause of a kind that explains a failure; else the zero cause.
@@ -344,6 +363,8 @@ func (c cause) String() string {
 		text = "requests reach the site without their caller's credentials"
 	case noBridge:
 		text = "the target shows no sign of a bridge"
+	case shared:
+		text = "callers get what is another caller's: a cache or a variable that they share"
 	case exposed:
 		text = "callers get what the site denies them"
 	case refusal:

@@ -378,10 +378,15 @@ func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) err
 	case f.Quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
-	case f.Verbose:
-		return console(out).Details(report, dir)
 	}
-	return console(out).Summary(report, dir)
+	c := console(out)
+	if f.RerunFailed != "" {
+		c.Next = "the same command without --rerun-failed, which tests every clause"
+	}
+	if f.Verbose {
+		return c.Details(report, dir)
+	}
+	return c.Summary(report, dir)
 }
 
 // checks lists the clauses that the passes of the plan test, each once.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -25,6 +26,7 @@ type Console struct {
 	Width   int    // columns; 0 means 80
 	Live    bool   // rewrite one line with the progress
 	Verbose bool   // keep each failure on the screen while the run goes on
+	Next    string // what to run after a run without a fault; "": nothing
 	Program string // as the user calls it, for the commands that are shown; "": bridgecheck
 }
 
@@ -121,7 +123,11 @@ func (c *Console) causes(r *reports.Report, most int) []string {
 		lines = append(lines, c.block("to do", g.Remedy, most)...)
 	}
 	if more := len(groups) - summaryCauses; more > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more causes in the report", more))
+		noun := "causes"
+		if more == 1 {
+			noun = "cause"
+		}
+		lines = append(lines, fmt.Sprintf("… and %d more %s in the report", more, noun))
 	}
 	if n := len(r.Unseen()); n > 0 {
 		lines = append(lines, fmt.Sprintf("%s  %d MUSTs need to see more than the front side", c.paint(colours[reports.NotTestable], "NOT SEEN"), n))
@@ -184,6 +190,8 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 		if explain != "" { // a command stays whole
 			lines = append(lines, explain)
 		}
+	} else if c.Next != "" && r.ExitCode() == 0 {
+		lines = append(lines, "next: "+c.Next)
 	}
 	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State().Kind()]
 	return append(lines, c.paint(colour, r.Headline()))
@@ -305,8 +313,12 @@ func (c *Console) cutAt(text string, most int) []string {
 	}
 	lines = lines[:most]
 	last := c.fit(lines[most-1], fieldIndent+2)
-	if blank := strings.LastIndexByte(last, ' '); blank > len(last)/2 && len(last) < len(lines[most-1]) {
-		last = last[:blank] // between words
+	if len(last) < len(lines[most-1]) { // between words, or where a long one has no letter
+		if blank := strings.LastIndexByte(last, ' '); blank > len(last)/2 {
+			last = last[:blank]
+		} else if sign := strings.LastIndexFunc(last, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }); sign > len(last)/2 {
+			last = last[:sign]
+		}
 	}
 	lines[most-1] = strings.TrimRight(last, " ") + " …"
 	return lines
