@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"slices"
@@ -31,12 +32,17 @@ func Read(path, caller string) (*Surface, error) {
 		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 	}
 	if !info.IsDir() {
-		if info.Size() > maxFile {
-			return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
-		}
-		data, err := os.ReadFile(path)
+		file, err := os.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("read the tools: %w", err)
+		}
+		defer file.Close()
+		data, err := io.ReadAll(io.LimitReader(file, maxFile+1)) // a device has no size
+		if err != nil {
+			return nil, fmt.Errorf("read the tools: %w", err)
+		}
+		if len(data) > maxFile {
+			return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
 		}
 		s, err := Parse(data, caller)
 		if !errors.Is(err, errReport) {

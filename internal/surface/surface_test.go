@@ -3,6 +3,7 @@ package surface_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -228,4 +229,15 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("read back:\n%s\n%s\n%v", lock, second, err)
 		}
 	})
+}
+
+// What is read is bounded by what comes, for a device, or a link to one, has no size.
+func TestADeviceIsNoSurface(t *testing.T) {
+	const device = "/dev/zero"
+	if _, err := os.Stat(device); err != nil {
+		t.Skipf("there is no %s: %v", device, err)
+	}
+	if _, err := surface.Read(device, "agent"); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("got %v", err)
+	}
 }
