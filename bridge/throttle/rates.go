@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -23,7 +24,7 @@ type Rates struct {
 	perSecond rate.Limit
 	burst     int
 	now       func() time.Time
-	buckets   *otter.Cache[string, *rate.Limiter] // by a caller's digest and a tool
+	buckets   *otter.Cache[[sha256.Size]byte, *rate.Limiter] // by the digest of a caller's digest and a tool
 }
 
 // maxBuckets bounds the memory; the bucket that was used least goes first.
@@ -34,7 +35,7 @@ func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error
 	if perSecond <= 0 {
 		return nil, nil
 	}
-	buckets, err := otter.New(&otter.Options[string, *rate.Limiter]{MaximumSize: maxBuckets})
+	buckets, err := otter.New(&otter.Options[[sha256.Size]byte, *rate.Limiter]{MaximumSize: maxBuckets})
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
@@ -44,11 +45,12 @@ func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error
 // Allow takes one call out of the caller's bucket, or gives a RateLimited fault with the time to wait.
 func (l *Rates) Allow(caller [32]byte, tool string) error {
 	wait, err := time.Duration(0), errAlone
+	bucket := append(caller[:], tool...)
 	if l.Shared != nil {
-		wait, err = l.Shared.Take(append(caller[:], tool...), float64(l.perSecond), l.burst)
+		wait, err = l.Shared.Take(bucket, float64(l.perSecond), l.burst)
 	}
 	if err != nil {
-		wait = l.take(string(caller[:]) + tool)
+		wait = l.take(sha256.Sum256(bucket))
 	}
 	if wait == 0 {
 		return nil
@@ -61,7 +63,7 @@ func (l *Rates) Allow(caller [32]byte, tool string) error {
 var errAlone = errors.New("nothing is shared")
 
 // take takes one call out of a bucket of this replica, or returns the time to wait.
-func (l *Rates) take(key string) time.Duration {
+func (l *Rates) take(key [sha256.Size]byte) time.Duration {
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {
 		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))

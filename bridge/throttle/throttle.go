@@ -7,6 +7,7 @@ package throttle
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/netip"
 	"sync"
@@ -51,7 +52,7 @@ type Limiter struct {
 	now     func() time.Time
 	good    *otter.Cache[[32]byte, *struct{}]    // credentials that the site accepted last
 	refused *otter.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
-	known   *otter.Cache[string, *struct{}]      // account names of which the site accepted a credential
+	known   *otter.Cache[[32]byte, *struct{}]    // digests of account names of which the site accepted a credential
 	shared  Shared                               // nil: this limiter counts alone
 
 	mu       sync.Mutex
@@ -90,7 +91,7 @@ func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) 
 	if err != nil {
 		return nil, err
 	}
-	known, err := otter.New(&otter.Options[string, *struct{}]{MaximumSize: remembered})
+	known, err := otter.New(&otter.Options[[32]byte, *struct{}]{MaximumSize: remembered})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) 
 
 // KnownAccount reports whether the site accepted a credential of an account since the start.
 func (l *Limiter) KnownAccount(name string) bool {
-	_, ok := l.known.GetIfPresent(name)
+	_, ok := l.known.GetIfPresent(sha256.Sum256([]byte(name)))
 	return ok
 }
 
@@ -297,7 +298,7 @@ func (t *Trial) Accepted() {
 	t.l.refused.Invalidate(t.attempt.Credential)
 	t.l.good.Set(t.attempt.Credential, &struct{}{})
 	if t.attempt.Account != "" {
-		t.l.known.Set(t.attempt.Account, &struct{}{})
+		t.l.known.Set(sha256.Sum256([]byte(t.attempt.Account)), &struct{}{})
 	}
 	t.end(false)
 }

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"html/template"
@@ -9,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
+	"github.com/russross/blackfriday/v2"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -55,19 +52,16 @@ func (c *Console) Clause(d ClauseDoc) error {
 	return err
 }
 
-// markdown is the dialect of the contract's guide. What is HTML in it is left out.
-var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
-
 // pageLinks are the links of the guide that lead elsewhere on the page than in the Markdown document.
 var pageLinks = strings.NewReplacer("(#clauses)", "(#results)", "(#area-", "(#area=")
 
 // WriteClauses writes the contract of a revision as one self-contained page: its guide, which is Markdown, and the clauses
 // with the filters of report.html.
 func WriteClauses(w io.Writer, revision, guide string, clauses []ClauseDoc) error {
-	var prose bytes.Buffer
-	if err := markdown.Convert([]byte(pageLinks.Replace(guide)), &prose); err != nil {
-		return fmt.Errorf("write the guide as HTML: %w", err)
-	}
+	// The manual pages are made by blackfriday, too: one library of Markdown is in the binary.
+	prose := blackfriday.Run([]byte(pageLinks.Replace(guide)),
+		blackfriday.WithExtensions(blackfriday.CommonExtensions|blackfriday.AutoHeadingIDs),
+		blackfriday.WithRenderer(blackfriday.NewHTMLRenderer(blackfriday.HTMLRendererParameters{Flags: blackfriday.SkipHTML})))
 	filters := filterOptions{}
 	for _, level := range []reports.Level{reports.MUST, reports.SHOULD, reports.MAY} {
 		if slices.ContainsFunc(clauses, func(c ClauseDoc) bool { return c.Level == level }) {
@@ -89,5 +83,5 @@ func WriteClauses(w io.Writer, revision, guide string, clauses []ClauseDoc) erro
 		Guide    template.HTML
 		Filters  filterOptions
 		Clauses  []ClauseDoc
-	}{newDocument("bridgecheck: the contract"), revision, template.HTML(prose.String()), filters, clauses})
+	}{newDocument("bridgecheck: the contract"), revision, template.HTML(prose), filters, clauses})
 }

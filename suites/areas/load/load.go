@@ -292,7 +292,7 @@ const enoughNoise = 4 * time.Second
 const mayRefresh = 4
 
 // No busy machine makes each of inARow requests take farOff times as long as they may, nor one that holds nobody up for aWhile each of
-// them longer than they may: a bridge that builds a page of 10,000 tools for each is told after these.
+// more than mayRefresh: a bridge that builds a page of 10,000 tools for each is told after these.
 const (
 	inARow = 12
 	farOff = 20
@@ -307,7 +307,7 @@ func fastest(n int, enough time.Duration, ask func() *check.Response, undisturbe
 		if i >= inARow && enough > 0 && least > farOff*enough {
 			break
 		}
-		if i >= inARow && enough > 0 && time.Since(row) > aWhile {
+		if i >= mayRefresh && enough > 0 && time.Since(row) > aWhile {
 			if undisturbed(row) {
 				break
 			}
