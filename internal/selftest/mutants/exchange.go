@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
@@ -391,6 +392,18 @@ func swapUnderLoad(matches func(*http.Request) bool, busy int64, concerns func(x
 		}
 		last = &mine
 	}))
+}
+
+// shareDescribedName describes for each caller what the last one asked for.
+func shareDescribedName() middleware {
+	var last atomic.Value
+	return beforeBridge(func(r *http.Request) {
+		if toDescribe(r) {
+			last.Store(r.URL.RawQuery)
+			time.Sleep(time.Millisecond)
+			r.URL.RawQuery = last.Load().(string)
+		}
+	})
 }
 
 // counting counts in under the requests that are under way.

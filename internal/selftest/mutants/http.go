@@ -35,6 +35,11 @@ func httpMutants() []Mutant {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
 		})},
+		{Name: "bad-requests-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, func(x *exchange) {
+			if x.Status == http.StatusBadRequest {
+				x.Header.Set("Cache-Control", "public, max-age=60")
+			}
+		})},
 		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "sniffable-errors", Breaks: Clauses("http/nosniff"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {

@@ -80,6 +80,8 @@ func invokeErrorMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) {
 				x.Body = bytes.ReplaceAll(x.Body, []byte("1e400"), []byte("Infinity"))
 			})},
+		{Name: "results-32-levels-deep", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a parser with a limit of depth gives null beyond it",
+			Middleware: onInvoke(func(x *exchange) { x.Body = bytes.ReplaceAll(x.Body, deepLists, []byte("null")) })},
 		{Name: "site-read-in-another-encoding", Breaks: Clauses("invoke/result-exact", "upstream/http-error"), Origin: Peer, Why: "the site's Content-Type names no charset, and Latin-1 was HTTP's default once",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
@@ -156,6 +158,11 @@ func invokeErrorMutants() []Mutant {
 				if setBody(r, body); decode(body) == nil {
 					panic(http.ErrAbortHandler)
 				}
+			}
+		})},
+		{Name: "compressed-body-500", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "what decompresses bodies throws where they are not compressed", Middleware: onInvoke(func(x *exchange) {
+			if x.Request.Header.Get("Content-Encoding") == "gzip" {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "gzip: invalid header")
 			}
 		})},
 		{Name: "malformed-body-hangs-for-anonymous", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the bridge waits for the rest of a body that ends early before it refuses the caller", Middleware: beforeBridge(func(r *http.Request) {
@@ -367,6 +374,9 @@ func rewriteTime(s string) string {
 	}
 	return s
 }
+
+// deepLists are more lists in each other than a parser of 32 levels reads.
+var deepLists = []byte(strings.Repeat("[", 32) + "1" + strings.Repeat("]", 32))
 
 // acceptEverythingFor returns the arguments of a tool as its result where the bridge finds them invalid. What breaks a type is
 // refused.

@@ -87,6 +87,13 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "languages-share-a-fetch", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "who asks while a fetch for the same caller runs waits for that one, whatever its language is",
 			Middleware: shareLanguage()},
+		{Name: "language-of-the-first-page-alone", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "a cursor stands for a list, and not for its language",
+			Middleware: onLanguage(func(r *http.Request, language string) string {
+				if r.URL.Query().Has("cursor") {
+					return ""
+				}
+				return language
+			})},
 		{Name: "mcp-language-lost", MCP: true, Breaks: Clauses("mapping/language"), Origin: Imagined,
 			Middleware: onLanguage(func(r *http.Request, language string) string {
 				if toMCP(r) {
@@ -146,6 +153,12 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "rare-keywords-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a struct of known keywords drops the others",
 			Middleware: onProperty(without("contains", "dependencies", "additionalItems"))},
+		{Name: "default-true-as-1", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "PHP's string of true",
+			Middleware: onProperty(func(p map[string]any) {
+				if p["default"] == true {
+					p["default"] = "1"
+				}
+			})},
 		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
 			Middleware: onProperty(func(p map[string]any) {
 				switch d := p["default"].(type) {

@@ -85,6 +85,14 @@ func sessionMutants() []Mutant {
 					return c
 				}, password)
 			})},
+		{Name: "user-names-percent-decoded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials pass a function for URLs",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if name, password, ok := r.BasicAuth(); ok {
+					if decoded, err := url.QueryUnescape(name); err == nil {
+						r.SetBasicAuth(decoded, password)
+					}
+				}
+			})},
 		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
 	}
 }

@@ -156,7 +156,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	conversations := make([]conversation, atATime)
 	check.AtOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
-		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i),
+		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i), describes: i%2 == 0,
 			list: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).List(ctx) })}
 	})
 	first := make([]conversation, atATime)
@@ -179,7 +179,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 			{"list", item.list, showSameTools(alone[item.who].list)},
 			{"describe", item.described, match.EqualResponse(alone[item.who].described)},
 			{"invoke of a tool that some may run", item.special, haveOutcomeOf(alone[item.who].special)},
-			{"invoke of an unknown tool", item.unknown, nameNoOtherTool(item.name)},
+			{"an unknown tool", item.unknown, nameNoOtherTool(item.name)},
 			{"invoke of a tool that returns its caller", item.me, nameOnlyCaller(item.who, callers)},
 		})
 	}
@@ -212,7 +212,8 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
 	}
 
-	for _, path := range []string{check.ListPath + "/", check.ListPath + "?", "/mcp//tools/list", "/mcp/tools/LIST", "/mcp/tools/./list"} { // a cache may take them for one
+	for _, path := range []string{check.ListPath + "/", check.ListPath + "?", "/mcp//tools/list", "//mcp/tools/list", "/mcp/tools/LIST", "/mcp/tools/./list",
+		check.ListPath + ".json", check.ListPath + ";a=b", "/mcp/tools%2Flist"} { // a cache may take them for one
 		t.As(callers[0]).Send(ctx, check.Request{Path: path})
 		for _, who := range []check.Identity{callers[1], check.Anonymous} {
 			t.Row(who, "", "GET "+path+" after another caller", func() {
@@ -433,7 +434,9 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 	}
 	all = append(all,
 		badCredential{"an unknown session", check.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=no-such-session"}},
-		badCredential{"names in headers", check.Credentials{Header: map[string]string{"X-Forwarded-User": user, "Remote-User": user, "X-Remote-User": user, "X-User": user}}})
+		badCredential{"names and addresses in headers", check.Credentials{Header: map[string]string{
+			"X-Forwarded-User": user, "Remote-User": user, "X-Remote-User": user, "X-User": user, "X-Auth-Request-User": user, "X-Webauth-User": user,
+			"X-Forwarded-For": "127.0.0.1", "X-Real-Ip": "127.0.0.1", "True-Client-Ip": "127.0.0.1", "Forwarded": "for=127.0.0.1"}}})
 	if t.Drupal != nil {
 		for _, u := range t.Drupal.Site().Users {
 			if u.Blocked {

@@ -20,6 +20,7 @@ import (
 type conversation struct {
 	who                                   check.Identity
 	name                                  string // of an unknown tool that no other conversation names
+	describes                             bool   // the unknown tool, in place of running it
 	list, described, special, unknown, me *check.Response
 }
 
@@ -39,8 +40,8 @@ func (item conversation) expect(t *check.T, all []underLoad) {
 	}
 }
 
-// sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run an
-// unknown tool of the caller's own), then runs the tool that returns its caller.
+// sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run or describe
+// an unknown tool of the caller's own), then runs the tool that returns its caller.
 func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.Sample, special string, topic int) {
 	c := t.As(item.who)
 	switch topic {
@@ -49,7 +50,12 @@ func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.
 	case 1:
 		item.special = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, special, check.Args{}) })
 	case 2:
-		item.unknown = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, item.name, check.Args{}) })
+		item.unknown = scenario.Delivered(ctx, t, func() *check.Response {
+			if item.describes {
+				return c.Describe(ctx, item.name)
+			}
+			return c.Invoke(ctx, item.name, check.Args{})
+		})
 	}
 	item.me = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 }

@@ -92,7 +92,7 @@ func ofOthers(t *check.T, who check.Identity) []journal.Entry {
 // and other characters, and a session cookie or any other credentials beside the cookies that a browser sends along.
 func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sample) {
 	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-	forwarded := func(what string, creds check.Credentials) {
+	forwarded := func(who check.Identity, what string, creds check.Credentials) {
 		t.Row(who, me.Name, what, func() {
 			t.Drupal.Mark()
 			r := t.With(who, creds).Waiting().Invoke(ctx, me.Name, me.Arguments)
@@ -104,14 +104,16 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 	for _, a := range authentications(t) {
 		switch creds := a.of(who); {
 		case creds.Token != "":
-			forwarded("a token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
+			forwarded(who, "a token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
 		case creds.Cookie != "":
-			forwarded("a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
+			forwarded(who, "a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
 		case creds.User != "":
 			for what, password := range check.InOrder(map[string]string{"a password with colons": ":a:b::", "a password of other scripts": "пароль-é-密", "a password with signs": `p%20+"\' &=`}) {
 				setPassword(t, who, password)
-				forwarded(what, check.Credentials{User: string(who), Password: password, Header: cookies})
+				forwarded(who, what, check.Credentials{User: string(who), Password: password, Header: cookies})
 			}
+			named := t.Drupal.NewUserNamed(string(who)+"+o'é@b.c d", t.Permissions(check.Agent)...)
+			forwarded(named, "a user name with signs and a blank", a.of(named))
 		}
 	}
 }

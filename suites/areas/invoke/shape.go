@@ -24,6 +24,11 @@ func malformedJSON(ctx context.Context, t *check.T) {
 			t.Expect(t.As(check.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json"))
 		})
 	}
+	t.Row(check.Agent, "", "plain JSON under Content-Encoding: gzip", func() { // to ignore the header is lenient, and no fault
+		plain := `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: http.Header{"Content-Encoding": {"gzip"}},
+			Body: strings.NewReader(plain), Show: plain})).To(match.BeClientError())
+	})
 	for _, who := range t.Callers(check.Anonymous, check.NoRPC, check.Outsider) {
 		for _, c := range []wrongBody{{"an empty body", ""}, {"a body cut short", `{"name":`}, {"null", "null"}, {"a list", "[[]]"}} {
 			t.Row(who, "", c.name, func() {
@@ -51,6 +56,11 @@ func missingName(ctx context.Context, t *check.T) {
 			t.Expect(t.As(check.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "missing_parameter"))
 		})
 	}
+	t.Row(check.Agent, "", "the name in the query alone", func() {
+		body := `{"arguments":{}}`
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Raw: "name=" + scenario.NoSuchTool,
+			Body: strings.NewReader(body), Show: body})).To(match.BeRefused(400, "missing_parameter"))
+	})
 	t.Row(check.Agent, "", "an empty name", func() {
 		empty := t.As(check.Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
 		t.Expect(empty).To(match.MatchWhere("400 missing_parameter, or 404", func(r *check.Response) bool {

@@ -49,6 +49,7 @@ var resultValues = []namedValue{
 	{"an error of the bridge", `{"error":{"code":"tool_not_found","message":"no"}}`},
 	{"an MCP result", `{"content":[{"type":"text","text":"x"}],"isError":true}`},
 	{"a result in a result", `{"result":null}`},
+	{"fifty lists in each other", strings.Repeat("[", 50) + "1" + strings.Repeat("]", 50)},
 	{"a page of tools", `{"tools":[],"nextCursor":"MTA="}`},
 	{"an empty member name", `{"":""}`},
 }

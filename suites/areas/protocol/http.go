@@ -104,7 +104,7 @@ func noSharedCache(ctx context.Context, t *check.T) {
 	if !t.HasFindings() {
 		t.Row(check.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(excludeSharedCaches()) })
 	}
-	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool)}
+	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath})}
 	for _, who := range t.Callers(check.Outsider, check.Anonymous) {
 		refused = append(refused, t.As(who).List(ctx), t.As(who).Describe(ctx, known))
 	}
