@@ -406,6 +406,24 @@ func shareDescribedName() middleware {
 	})
 }
 
+// shareCall runs for each tools/call what the last one asked for.
+func shareCall() middleware {
+	var last atomic.Value
+	return beforeBridge(func(r *http.Request) {
+		if !toMCP(r) || !isSmall(r) {
+			return
+		}
+		body := readBody(r)
+		if message := decode(body); message["method"] == "tools/call" {
+			last.Store(message["params"])
+			time.Sleep(time.Millisecond)
+			message["params"] = last.Load()
+			body = encode(message)
+		}
+		setBody(r, body)
+	})
+}
+
 // counting counts in under the requests that are under way.
 func counting(under *atomic.Int64, change middleware) middleware {
 	return func(next http.Handler) http.Handler {

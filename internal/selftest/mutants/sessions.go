@@ -198,6 +198,20 @@ func mcpCallerMutants() []Mutant {
 					t["description"] = text[:min(len(text), 20)]
 				}
 			})},
+		{Name: "mcp-calls-in-a-variable", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the message that is handled is kept in a variable of the server", Middleware: shareCall()},
+		{Name: "mcp-text-in-ascii", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "structuredContent is right, and the text that models read has passed another encoder",
+			Middleware: onCallResult(func(result map[string]any) {
+				if _, structured := result["structuredContent"]; structured {
+					result["content"] = mapValues(result["content"], onStrings(func(text string) string {
+						return strings.Map(func(c rune) rune {
+							if c > 0x7e {
+								return '?'
+							}
+							return c
+						}, text)
+					}))
+				}
+			})},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -34,7 +35,9 @@ func parity(ctx context.Context, t *check.T) {
 		sameCalls(ctx, t, revision)
 		sameArguments(ctx, t, revision)
 	}
-	if spoken := revisions(ctx, t); t.Drupal != nil && len(spoken) > 0 { // who sees the methods that the area mapping adds
+	if spoken := revisions(ctx, t); t.Drupal != nil && len(spoken) > 0 {
+		callsAtOnce(ctx, t, spoken[0])
+		// Who sees the methods that the area mapping adds.
 		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
 	}
 	// What MCP does with a tool that it shows is not seen elsewhere.
@@ -144,8 +147,48 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 		t.Expect(called).To(match.HaveForwarded(t.Upstream, tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
 		if want, ok := invoked.Member("result"); ok { // else invoke/result-exact fails
 			t.Expect(called).To(haveResultOf(want), "in %s", revision)
+			if tool.Output != nil {
+				t.Expect(called).To(repeatAsText(want), "in %s", revision)
+			}
 		}
 	})
+}
+
+// repeatAsText matches a result of tools/call whose text, which models read, says what its structuredContent says.
+func repeatAsText(want any) OmegaMatcher {
+	return match.Conform("a text block with the JSON of structuredContent", func(a *check.Response) string {
+		r := toolResultOf(a)
+		for _, text := range r.text {
+			if v, err := exact.Parse([]byte(text)); err == nil && (exact.Equal(v, want) || exact.Equal(v, r.structured)) {
+				return ""
+			}
+		}
+		if !r.has || r.isError {
+			return ""
+		}
+		return exact.Short(r.text)
+	})
+}
+
+// callsAtOnce tests that each of many tools/call in one session gets its own result, under its own id.
+func callsAtOnce(ctx context.Context, t *check.T, revision check.Revision) {
+	const atATime = 32
+	echo, s := scenario.EchoTool(t), MustMCP(ctx, t.As(check.Agent), revision)
+	name, responses := t.ToolName(echo.ID), make([]*check.Response, atATime)
+	arguments := func(i int) check.Args { return echo.Arguments(fmt.Sprintf("call %d", i)) }
+	check.AtOnce(atATime, func(i int) {
+		params := map[string]any{"name": name, "arguments": arguments(i)}
+		responses[i] = scenario.Delivered(ctx, t, func() *check.Response {
+			return s.Send(ctx, s.Message(1000+i, "tools/call", params), s.Headers("tools/call", params))
+		})
+	})
+	for i, r := range responses {
+		if r.Status == http.StatusOK && !toolResultOf(r).isError { // load/concurrent-exact tests whether each arrives
+			t.Row(check.Agent, name, fmt.Sprintf("%d at once in %s", atATime, revision), func() {
+				t.Expect(r).To(haveResultOf(scenario.Parsed(string(client.Encode(arguments(i))))))
+			})
+		}
+	}
 }
 
 // sameAfterChange tests that MCP shows a new tool of the site once list shows it.

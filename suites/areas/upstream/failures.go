@@ -28,6 +28,7 @@ const pageMark = "SITE-PAGE-7b1e"
 var brokenResponses = []scenario.SiteFailure{
 	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
 	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{Name: "a 404 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 404, Body: "<html><title>Page not found</title>" + pageMark + "</html>"}},
 	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
 	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
 	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
