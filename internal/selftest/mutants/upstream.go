@@ -103,6 +103,16 @@ func upstreamMutants() []Mutant {
 				}
 			})},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
+		{Name: "missing-page-as-unknown-tool", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a 404 of the site is taken for that of a method",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) && resp.StatusCode == http.StatusNotFound && strings.Contains(resp.Header.Get("Content-Type"), "html") {
+					resp.Body.Close()
+					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)), -1
+					resp.Header.Del("Content-Length")
+				}
+				return resp, err
+			})},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
