@@ -34,6 +34,8 @@ func OtherSpellings(name string) map[string]string {
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
 		"a format behind":                  name + ".json",
+		"the first of a list":              name + "," + NoSuchTool,
+		"a fragment behind":                name + "#x",
 		"percent-encoded twice":            client.PercentEncoded(name),
 		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
 		"an accent":                        name[:1] + "\u0301" + name[1:],

@@ -90,6 +90,11 @@ func describeMutants() []Mutant {
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSuffix(requested, ".json") == name })},
 		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+		{Name: "describe-reads-the-first-of-a-list", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "`name` is split at commas",
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
+				first, _, several := strings.Cut(requested, ",")
+				return several && first == name
+			})},
 		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.Contains(x.Request.URL.RawQuery, "name[") {
