@@ -245,7 +245,11 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 
 func noOracle(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()
-	hidden, denied := scenario.HiddenMethods(t)[0], scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	denied, all := scenario.DeniedTool(t, check.Discoverer, check.Agent), scenario.HiddenMethods(t)
+	hidden := all[max(0, slices.IndexFunc(all, func(name string) bool { // one that the callers could run, if it were a tool
+		m := scenario.MethodOf(t, name)
+		return m != nil && t.Site.MayRun(check.Discoverer, m)
+	}))]
 	for _, who := range []check.Identity{check.Discoverer, check.Outsider, check.NoRPC, check.Anonymous} {
 		names := []string{hidden}
 		if t.Claims("visibility-filtered") && !slices.Contains(t.Visible(who), denied) {
