@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/base64"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -72,7 +73,9 @@ func (c Credentials) Secrets() []string {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
 			_, value, _ = strings.Cut(value, " ")
 		}
-		all = append(all, value)
+		if _, err := netip.ParseAddr(value); err != nil { // an address is no secret, and the report is full of them
+			all = append(all, value)
+		}
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
