@@ -45,8 +45,8 @@ func wide() string {
 
 const (
 	attackers = 6
-	// mostSteps is what checking one value may take, and one more request that is under way.
-	mostSteps = 4_000_000
+	// mostSteps is what checking one value may take: 4 million, and those that it counts together with the last.
+	mostSteps = 4_001_000
 	// mostMiB holds the program, the bodies under way, and one check at a time of 20 times its body.
 	mostMiB = 200
 )
