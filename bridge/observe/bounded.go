@@ -16,6 +16,9 @@ const longestText = 4 << 10
 // Warnings with the same message are logged at this rate, and so many at once: whoever makes the bridge fail fills no disk.
 const lineRate, lineBurst = 10, 200
 
+// unloggedKey is the attribute that says how many lines were left out.
+const unloggedKey = "unlogged"
+
 // Bounded is a logger that cuts long texts, and leaves out warnings of which there are many. The attribute unlogged says how many.
 func Bounded(log *slog.Logger) *slog.Logger {
 	if _, is := log.Handler().(bounded); is {
@@ -29,7 +32,7 @@ type bounded struct {
 	often *messages
 }
 
-// messages are how often each message comes; they are constants of this program.
+// messages count how often each message comes. Messages are constants of this program, so that there are few.
 type messages struct {
 	mu sync.Mutex
 	m  map[string]*message
@@ -40,8 +43,9 @@ type message struct {
 	unlogged int64
 }
 
-// allow reports whether a line with a message is logged, and how many were not since the one before.
-func (m *messages) allow(text string) (unlogged int64, ok bool) {
+// allow reports whether a line with a message is logged, and how many were not since the one before. before is how many the
+// caller has left out by itself.
+func (m *messages) allow(text string, before int64) (unlogged int64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of := m.m[text]
@@ -50,25 +54,35 @@ func (m *messages) allow(text string) (unlogged int64, ok bool) {
 		m.m[text] = of
 	}
 	if !of.rate.Allow() {
-		of.unlogged++
+		of.unlogged += 1 + before
 		return 0, false
 	}
-	unlogged, of.unlogged = of.unlogged, 0
+	unlogged, of.unlogged = of.unlogged+before, 0
 	return unlogged, true
 }
 
 func (h bounded) Handle(ctx context.Context, r slog.Record) error {
 	short := slog.NewRecord(r.Time, r.Level, fault.Clip(r.Message, longestText), r.PC)
 	if r.Level >= slog.LevelWarn {
-		unlogged, ok := h.often.allow(short.Message)
+		var before int64
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == unloggedKey {
+				before = a.Value.Int64()
+			}
+			return true
+		})
+		unlogged, ok := h.often.allow(short.Message, before)
 		if !ok {
 			return nil
 		}
 		if unlogged > 0 {
-			short.AddAttrs(slog.Int64("unlogged", unlogged))
+			short.AddAttrs(slog.Int64(unloggedKey, unlogged))
 		}
 	}
 	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == unloggedKey && r.Level >= slog.LevelWarn {
+			return true
+		}
 		switch v := a.Value.Any().(type) {
 		case string:
 			a.Value = slog.StringValue(fault.Clip(v, longestText))

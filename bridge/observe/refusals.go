@@ -42,7 +42,8 @@ func refusalKind(err error) string {
 	return ""
 }
 
-// Lines are logged at this rate and so many at once for each address, so that one that floods hides no other; in all see Bounded.
+// Lines of one address are logged at this rate, and so many at once, so that an address that floods hides no other. Bounded limits
+// those of all.
 const addressLines, addressBurst = 0.1, 20
 
 // Refusals logs and counts refused requests: who, as far as that is no secret, from which address, what was refused and why.
@@ -79,7 +80,7 @@ func (l *Refusals) Record(r *http.Request, status int, err error) {
 	l.log.LogAttrs(r.Context(), slog.LevelWarn, "refused",
 		slog.String("kind", kind), slog.Int("status", status), slog.String("client", claim.Address.String()), slog.String("user", claim.User),
 		slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.String("why", clip(fault.From(err).Message)),
-		slog.String("request_id", r.Header.Get("X-Request-Id")), slog.Int64("unlogged", l.unlogged.Swap(0)))
+		slog.String("request_id", r.Header.Get("X-Request-Id")), slog.Int64(unloggedKey, l.unlogged.Swap(0)))
 }
 
 func clip(s string) string { return s[:min(len(s), 256)] }

@@ -15,7 +15,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -167,13 +166,12 @@ func otherSite(t *check.T, tools []string) error {
 		exact.Cut(t.Redact.Text(tools[0]), 60))
 }
 
-// asksWithoutCaller reports whether the bridge has asked the site what only a bridge asks, and never with the agent's credentials. Then it is one, which
-// the site refuses: access/credentials-forwarded says why.
+// asksWithoutCaller reports whether the bridge has asked the site what only a bridge asks, and never with the agent's
+// credentials. Then it is a bridge that the site refuses: access/credentials-forwarded says why.
 func asksWithoutCaller(t *check.T, since int64) bool {
-	asked := slices.DeleteFunc(t.Upstream.Entries(since), func(e journal.Entry) bool {
-		return e.Route != route.JSONRPC && (t.Claims("visibility-broad") || e.Route != route.Methods && e.Route != route.Method)
-	})
-	return t.Claims("auth-passthrough") && len(asked) > 0 && !slices.ContainsFunc(asked, func(e journal.Entry) bool { return e.User == string(check.Agent) })
+	asked := scenario.ForCallers(t, t.Upstream.Entries(since))
+	ofAgent := func(e journal.Entry) bool { return e.User == string(check.Agent) }
+	return t.Claims("auth-passthrough") && len(asked) > 0 && !slices.ContainsFunc(asked, ofAgent)
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.

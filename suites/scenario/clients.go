@@ -2,8 +2,11 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
@@ -43,4 +46,12 @@ func Parsed(value string) any {
 		panic(fmt.Sprintf("a check's own value %s is no JSON: %v", value, err))
 	}
 	return v
+}
+
+// ForCallers leaves the requests to the site that a bridge makes with its callers' credentials: calls, and requests for methods
+// unless one account discovers for all.
+func ForCallers(t *check.T, entries []mockdrupal.Entry) []mockdrupal.Entry {
+	return slices.DeleteFunc(entries, func(e mockdrupal.Entry) bool {
+		return e.Route != route.JSONRPC && (t.Claims("visibility-broad") || e.Route != route.Methods && e.Route != route.Method)
+	})
 }

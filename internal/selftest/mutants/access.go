@@ -137,12 +137,15 @@ func accessMutants() []Mutant {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
 		})},
-		{Name: "credentials-dropped", Breaks: Clauses("access/credentials-forwarded"), MayFail: Clauses("list/answers-json", "invoke/answers-result", "invoke/empty-arguments", "upstream/id-mismatch", "upstream/http-error"), Origin: Peer, Why: "a proxy or an HTTP client in the bridge takes the credentials off each request to the site", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			r = r.Clone(r.Context())
-			r.Header.Del("Authorization")
-			r.Header.Del("Cookie")
-			return next.RoundTrip(r)
-		})},
+		{Name: "credentials-dropped", Breaks: Clauses("access/credentials-forwarded"),
+			MayFail: Clauses("list/answers-json", "invoke/answers-result", "invoke/empty-arguments", "upstream/id-mismatch", "upstream/http-error"), Origin: Peer,
+			Why: "a proxy or an HTTP client in the bridge takes the credentials off each request to the site",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r = r.Clone(r.Context())
+				r.Header.Del("Authorization")
+				r.Header.Del("Cookie")
+				return next.RoundTrip(r)
+			})},
 		{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded", "fresh/single-flight"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if !isCall(r) {
 				stronger := r.Clone(r.Context())
@@ -175,18 +178,23 @@ func accessMutants() []Mutant {
 			x.Refuse(http.StatusTooManyRequests, "rate_limited", "Too many failed authentications.")
 			x.Header.Set("Retry-After", "3600")
 		})},
-		{Name: "loopback-by-its-headers-acts-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "who calls from the machine itself is trusted, and X-Forwarded-For says who does", Middleware: beforeBridge(func(r *http.Request) {
-			if r.Header.Get("X-Forwarded-For") == "127.0.0.1" && r.Header.Get("Authorization") == "" {
-				r.Header.Set("Authorization", basicAuth("service"))
-			}
-		})},
-		{Name: "paths-normalized-after-the-check", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "who may call is decided by the path as it came, and what is called by another", Middleware: beforeBridge(func(r *http.Request) {
-			if path := r.URL.EscapedPath(); strings.HasPrefix(path, "//") || strings.Contains(path, "%2F") || strings.Contains(path, ";") {
-				r.URL.Path, r.URL.RawPath, r.RequestURI = "/mcp/tools/list", "", "/mcp/tools/list"
-				r.Header.Set("Authorization", basicAuth("admin"))
-			}
-		})},
-		{Name: "described-name-in-a-variable", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the query of a describe is kept in a variable of the bridge", Middleware: shareDescribedName()},
+		{Name: "loopback-by-its-headers-acts-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "who calls from the machine itself is trusted, and X-Forwarded-For says who does",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if r.Header.Get("X-Forwarded-For") == "127.0.0.1" && r.Header.Get("Authorization") == "" {
+					r.Header.Set("Authorization", basicAuth("service"))
+				}
+			})},
+		{Name: "paths-normalized-after-the-check", Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why: "who may call is decided by the path as it came, and what is called by another",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if path := r.URL.EscapedPath(); strings.HasPrefix(path, "//") || strings.Contains(path, "%2F") || strings.Contains(path, ";") {
+					r.URL.Path, r.URL.RawPath, r.RequestURI = "/mcp/tools/list", "", "/mcp/tools/list"
+					r.Header.Set("Authorization", basicAuth("admin"))
+				}
+			})},
+		{Name: "described-name-in-a-variable", Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why: "the query of a describe is kept in a variable of the bridge", Middleware: shareDescribedName()},
 		{Name: "caller-of-the-last-request", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is kept in a variable of the bridge while a call waits for discovery", Middleware: keepCallerDuringDiscovery()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {

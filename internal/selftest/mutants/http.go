@@ -67,7 +67,8 @@ func httpMutants() []Mutant {
 		})},
 		{Name: "compressed-once-for-a-caller", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the query is not in the key of what is compressed",
 			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.Path + r.Header.Get("Authorization") })},
-		{Name: "compressed-once-for-a-page", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the credentials are not in the key of what is compressed",
+		{Name: "compressed-once-for-a-page", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
+			Why:        "the credentials are not in the key of what is compressed",
 			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.RequestURI() })},
 		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
 		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {

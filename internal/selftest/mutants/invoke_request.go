@@ -98,17 +98,6 @@ func invokeRequestMutants() []Mutant {
 				call["name"] = list[0]
 			}
 		}))},
-		{Name: "name-in-the-query-counts", Breaks: Clauses("invoke/missing-name"), Origin: Peer, Why: "query and body are one bag of parameters", Middleware: through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if name := r.URL.Query().Get("name"); toInvoke(r) && name != "" {
-				onBody(onCallObject(func(call map[string]any) {
-					if call["name"] == nil {
-						call["name"] = name
-					}
-				}))(next).ServeHTTP(w, r)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})},
 		{Name: "arguments-absent-runs", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Middleware: onBody(onCallObject(func(call map[string]any) {
 			if _, ok := call["arguments"]; !ok && call["name"] != nil {
 				call["arguments"] = map[string]any{}

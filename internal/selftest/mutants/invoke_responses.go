@@ -387,7 +387,8 @@ func acceptEverythingFor(tool string) middleware {
 // acceptWhere is acceptEverythingFor of some arguments.
 func acceptWhere(tool string, applies func(arguments map[string]any) bool) middleware {
 	return onCallBody(func(x *exchange, call map[string]any) {
-		if x.invoked() == tool && applies(objectIn(call, "arguments")) && x.Status == http.StatusBadRequest && !strings.Contains(x.errorMessage(), "expected array") && !strings.Contains(x.errorMessage(), "expected object") {
+		if x.invoked() == tool && applies(objectIn(call, "arguments")) && x.Status == http.StatusBadRequest &&
+			!strings.Contains(x.errorMessage(), "expected array") && !strings.Contains(x.errorMessage(), "expected object") {
 			x.Set(http.StatusOK, map[string]any{"result": call["arguments"]})
 		}
 	})

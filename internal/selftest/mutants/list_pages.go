@@ -52,13 +52,15 @@ func listPageMutants() []Mutant {
 					t["title"] = notes["title"]
 				}
 			})},
-		{Name: "query-before-body", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "the framework joins the parameters of query and body",
+		{Name: "query-before-body", Breaks: Clauses("list/unknown-query-ignored", "invoke/missing-name"), Origin: Peer, Why: "the framework joins the parameters of query and body",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if name := r.URL.Query().Get("name"); toInvoke(r) && name != "" && isSmall(r) {
-					if call := decode(readBody(r)); call != nil {
+					body := readBody(r)
+					if call := decode(body); call != nil {
 						call["name"] = name
-						setBody(r, encode(call))
+						body = encode(call)
 					}
+					setBody(r, body)
 				}
 			})},
 		{Name: "lists-in-latin-1", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "the framework's charset is announced, whatever the body is in",

@@ -82,9 +82,9 @@ const refusalsLast = 6 * time.Second
 func ofOthers(t *check.T, who check.Identity) []journal.Entry {
 	own := func(e journal.Entry) bool { return e.User == string(who) }
 	entries := t.Drupal.Journal()
-	known := slices.ContainsFunc(entries, own) || t.Claims("visibility-broad")
-	return slices.DeleteFunc(entries, func(e journal.Entry) bool {
-		return own(e) || e.Route != route.JSONRPC && (known || e.Route != route.Methods && e.Route != route.Method)
+	known := slices.ContainsFunc(entries, own)
+	return slices.DeleteFunc(scenario.ForCallers(t, entries), func(e journal.Entry) bool {
+		return own(e) || known && e.Route != route.JSONRPC
 	})
 }
 
