@@ -97,10 +97,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	memory := fair.NewMemory(max(o.MaxBuffered, 4*o.MaxBody, 4*o.MaxAnswer))
-	rates, err := throttle.NewRates(o.RatePerSec, o.RateBurst, o.Now)
-	if err != nil {
-		return nil, err
-	}
+	rates := throttle.NewRates(o.RatePerSec, o.RateBurst, o.Now)
 	if rates != nil && kept.store != nil {
 		rates.Shared = kept.store
 	}
@@ -113,10 +110,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Discovery: c.discovery, Site: c.site, Rates: rates, Guard: guard, Work: work, Validator: schema.NewValidator(work, m.Steps),
 		Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
 	}
-	refusals, err := observe.NewRefusals(o.Logger, callers, m.Refused, o.Now)
-	if err != nil {
-		return nil, err
-	}
+	refusals := observe.NewRefusals(o.Logger, callers, m.Refused, o.Now)
 	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, Memory: memory, Sessions: kept.sessions, Origin: origins,

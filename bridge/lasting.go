@@ -44,15 +44,11 @@ func (k *lasting) make(o Options) error {
 		}
 	}
 	k.sessions = mcp.NewSessions()
-	attempts, err := throttle.New(o.limits(), o.MaxCallers, o.Now)
-	if err != nil {
-		return err
-	}
+	k.attempts = throttle.New(o.limits(), o.MaxCallers, o.Now)
 	if k.store != nil {
 		k.sessions.Share(k.store)
-		attempts.Share(k.store)
+		k.attempts.Share(k.store)
 	}
-	k.attempts = attempts
 	return nil
 }
 

@@ -26,11 +26,8 @@ func (e *Engine) asker(who caller.Caller) caller.Caller {
 // accountEntry is the entry of the account, in the caller's language.
 func (e *Engine) accountEntry(who caller.Caller) *entry {
 	account := e.o.Account.For(who)
-	en, ok := e.callers.GetIfPresent(account.Identity)
-	if !ok {
-		account.Trace = caller.Trace{}
-		en, _ = e.callers.SetIfAbsent(account.Identity, &entry{who: account, account: true})
-	}
+	account.Trace = caller.Trace{}
+	en := e.callers.GetOrSet(account.Identity, &entry{who: account, account: true})
 	en.seen.Store(e.now())
 	return en
 }

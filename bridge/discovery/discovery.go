@@ -16,11 +16,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 )
@@ -52,7 +51,8 @@ type Engine struct {
 	o          Options
 	ttl        time.Duration
 	builder    *builder
-	callers    *otter.Cache[caller.Identity, *entry]
+	callers    *recent.Cache[caller.Identity, *entry]
+	strangers  *recent.Cache[caller.Identity, *entry] // whom the site has shown no tools yet: they displace no caller
 	spoken     spoken
 	kept       *kept        // apart: what ends with a set must not hold the engine, which holds sets
 	generation atomic.Int64 // goes up when the whole cache becomes doubtful
@@ -106,18 +106,16 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	const usual = 4 << 10 // bytes of a caller; one with a longer credential counts for several
-	callers, err := otter.New(&otter.Options[caller.Identity, *entry]{
-		MaximumWeight: uint64(max(o.MaxCallers, 0)) * usual,
-		Weigher:       func(_ caller.Identity, en *entry) uint32 { return uint32(max(usual, en.who.Size())) },
-	})
-	if err != nil {
-		return nil, errors.New("discovery: the number of remembered callers must be positive")
+	if o.MaxCallers < 1 {
+		return nil, fmt.Errorf("discovery: %d callers are to be remembered, at least 1 must be", o.MaxCallers)
 	}
-	spoken, err := newSpoken(o.MaxCallers)
-	if err != nil {
-		return nil, err
+	remember := func(callers int) *recent.Cache[caller.Identity, *entry] {
+		return recent.New[caller.Identity](callers*usual, func(en *entry) int { return max(usual, en.who.Size()) })
 	}
-	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken, kept: &kept{}}
+	e := &Engine{
+		o: o, ttl: min(o.TTL, o.Permission), builder: b, spoken: newSpoken(o.MaxCallers), kept: &kept{},
+		callers: remember(o.MaxCallers), strangers: remember(min(o.MaxCallers, maxStrangers)),
+	}
 	e.poller.places = make(chan struct{}, max(1, o.Unasked))
 	e.places = make(chan struct{}, max(1, o.AtOnce))
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -158,8 +156,6 @@ func (e *Engine) View(ctx context.Context, who caller.Caller) (View, error) {
 		return e.view(en, k, true)
 	case err == nil:
 		err = changing()
-	case k == nil && errors.Is(err, throttle.ErrThrottled):
-		e.callers.Invalidate(en.who.Identity) // an unverified caller displaces no known one
 	}
 	return View{}, err
 }
@@ -169,16 +165,15 @@ func changing() *fault.Error {
 }
 
 func (e *Engine) entry(who caller.Caller) *entry {
-	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
+	if en, ok := e.callers.Get(who.Identity); ok {
 		return en
 	}
 	who = e.spoken.limit(who)
-	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
+	if en, ok := e.callers.Get(who.Identity); ok {
 		return en
 	}
 	who.Trace = caller.Trace{}
-	en, _ := e.callers.SetIfAbsent(who.Identity, &entry{who: who})
-	return en
+	return e.strangers.GetOrSet(who.Identity, &entry{who: who})
 }
 
 func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
@@ -208,6 +203,9 @@ func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation ==
 func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
+
+// maxStrangers is how many callers are remembered whom the site has shown no tools, most of them since it refused them.
+const maxStrangers = 4096
 
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not responded yet")
@@ -298,6 +296,8 @@ func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, gen
 	}
 	en.known.Store(now)
 	if now.set != nil {
+		e.callers.GetOrSet(en.who.Identity, en)
+		e.strangers.Remove(en.who.Identity)
 		e.keep(now.set)
 	}
 	e.changed(en, before, now)
@@ -467,7 +467,7 @@ func (e *Engine) Scopes() []string {
 // Heard reports that another replica found other tools for a caller than the ones before: if those that are remembered here
 // differ, they are refetched as Doubt does it, without waiting.
 func (e *Engine) Heard(caller caller.Identity, now catalog.Version) {
-	en, ok := e.callers.GetIfPresent(caller)
+	en, ok := e.callers.Get(caller)
 	if !ok {
 		return
 	}
@@ -492,7 +492,7 @@ func (e *Engine) Diagnostics() []translate.Diagnostic {
 }
 
 // Callers is the number of callers that are remembered.
-func (e *Engine) Callers() int { return e.callers.EstimatedSize() }
+func (e *Engine) Callers() int { return e.callers.Len() }
 
 func (e *Engine) observe(outcome string) {
 	if e.o.Observe != nil {

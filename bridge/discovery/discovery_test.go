@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -78,6 +79,27 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 	y, wrong := a.Tools()[1].Input()
 	if err != nil || wrong != nil || x != y {
 		t.Errorf("the same schema is compiled twice: %v %v", err, wrong)
+	}
+}
+
+// TestStrangersDisplaceNoCaller floods an engine that remembers two callers with such whom the site refuses.
+func TestStrangersDisplaceNoCaller(t *testing.T) {
+	var asked [256]int
+	e := engine(t, listed(func(who caller.Caller) (string, error) {
+		asked[who.Identity[0]]++
+		if who.Identity[0] < 'a' {
+			return "", fault.New(fault.AccessDenied, "no")
+		}
+		return methods("x"), nil
+	}), time.Now)
+	e.callers = recent.New[caller.Identity, *entry](2, nil)
+	for _, name := range []string{"a", "b", "0", "1", "2", "3", "a", "b"} {
+		if _, err := e.View(t.Context(), callerNamed(name)); (err == nil) != (name >= "a") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if asked['a'] != 1 || asked['b'] != 1 {
+		t.Errorf("the site was asked %d and %d times for two callers", asked['a'], asked['b'])
 	}
 }
 

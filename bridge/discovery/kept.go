@@ -72,9 +72,9 @@ func (e *Engine) keep(s *set) {
 	for _, old := range tooMuch {
 		gone[old] = true
 	}
-	for en := range e.callers.Values() {
+	for _, en := range e.callers.Values() {
 		if k := en.known.Load(); k != nil && gone[k.set] {
-			e.callers.Invalidate(en.who.Identity)
+			e.callers.Remove(en.who.Identity)
 		}
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // A caller who asks in ever new languages has the site asked for each, and takes places from others. After so many within
@@ -18,19 +17,17 @@ const (
 
 // spoken is what each caller has asked in.
 type spoken struct {
-	callers *otter.Cache[caller.Identity, *callerLanguages]
+	callers *recent.Cache[caller.Identity, *callerLanguages]
 }
 
 type callerLanguages struct {
-	mu   sync.Mutex
-	tags []string
+	mu    sync.Mutex
+	since time.Time
+	tags  []string
 }
 
-func newSpoken(callers int) (spoken, error) {
-	c, err := otter.New(&otter.Options[caller.Identity, *callerLanguages]{
-		MaximumSize: callers, ExpiryCalculator: otter.ExpiryWriting[caller.Identity, *callerLanguages](languagesFor),
-	})
-	return spoken{c}, err
+func newSpoken(callers int) spoken {
+	return spoken{recent.New[caller.Identity, *callerLanguages](callers, nil)}
 }
 
 // limit returns the caller as it is, or without a language where it has asked in too many. Anonymous callers are many
@@ -40,13 +37,13 @@ func (s spoken) limit(who caller.Caller) caller.Caller {
 	if tag == "" || who.Anonymous() || who.Shared() {
 		return who
 	}
-	owner := who.Owner()
-	t, ok := s.callers.GetIfPresent(owner)
-	if !ok {
-		t, _ = s.callers.SetIfAbsent(owner, &callerLanguages{})
-	}
+	now := time.Now()
+	t := s.callers.GetOrSet(who.Owner(), &callerLanguages{since: now})
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if now.Sub(t.since) > languagesFor {
+		t.since, t.tags = now, nil
+	}
 	for _, have := range t.tags {
 		if have == tag {
 			return who

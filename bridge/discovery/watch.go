@@ -108,7 +108,7 @@ func (e *Engine) poll() {
 	e.poller.mu.Unlock()
 	if e.o.Background > 0 {
 		since := e.now() - int64(e.o.Background)
-		for en := range e.callers.Values() {
+		for _, en := range e.callers.Values() {
 			if en.seen.Load() >= since {
 				due[en] = true
 			}

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // What open sessions may cost. One caller cannot take the places of others, and a session that is in use is ended for
@@ -27,7 +26,7 @@ const (
 	sessionsFullWait = 30 * time.Second // before another initialize is worth while
 )
 
-// maxEnded is how many sealed sessions that were ended are remembered; the one that ended first goes first.
+// maxEnded is how many sealed sessions that were ended are remembered; the one that was ended or asked for the longest ago goes first.
 const maxEnded = 100_000
 
 // Sessions are the open sessions of all clients. They may outlast the server that opened them: one that takes its place
@@ -38,15 +37,21 @@ type Sessions struct {
 	holders   map[holder]map[*session]struct{}
 	anonymous int
 	sealing   sealing
-	shared    Shared                           // nil: replicas share nothing but keys
-	checked   int64                            // goes up when sessions may have ended unnoticed
-	ended     *otter.Cache[string, *time.Time] // ids of sealed sessions that their clients ended, and when they had ended anyway
+	shared    Shared                         // nil: replicas share nothing but keys
+	checked   int64                          // goes up when sessions may have ended unnoticed
+	ended     *recent.Cache[string, *ending] // of sealed sessions that their clients ended
 }
 
 // Shared is what replicas share of their sessions.
 type Shared interface {
 	End(id string, until time.Time) // reports to all replicas that a session ended; until then it has to be remembered
 	Ended(id string) bool           // whether one of them reported that; false where that cannot be found out
+}
+
+// ending is that of a session: its id, and when it had ended anyway.
+type ending struct {
+	id    string
+	until time.Time
 }
 
 // holder is the account of a session: a credential, or the anonymous callers of one network.
@@ -57,8 +62,7 @@ type holder struct {
 
 // NewSessions makes a store without sessions.
 func NewSessions() *Sessions {
-	ended := otter.Must(&otter.Options[string, *time.Time]{MaximumSize: maxEnded})
-	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}, ended: ended}
+	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}, ended: recent.New[string, *ending](maxEnded, nil)}
 }
 
 // Seal puts the state of the sessions that are opened from now on into their ids. Such a session lasts so long, used or
@@ -74,7 +78,7 @@ func (s *Sessions) Share(with Shared) { s.shared = with }
 
 // Ended ends a session that its client ended on another replica.
 func (s *Sessions) Ended(id string, until time.Time) {
-	s.ended.Set(id, &until)
+	s.ended.Set(id, &ending{id, until})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if there := s.byID[id]; there != nil {
@@ -88,8 +92,8 @@ func (s *Sessions) Recheck() {
 	s.mu.Lock()
 	s.checked++
 	s.mu.Unlock()
-	for id, until := range s.ended.All() {
-		s.shared.End(id, *until)
+	for _, e := range s.ended.Values() {
+		s.shared.End(e.id, e.until)
 	}
 }
 
@@ -129,7 +133,7 @@ func (s *Sessions) adopt(id string, who caller.Caller, now time.Time) (*session,
 }
 
 func (s *Sessions) wasEnded(id string) bool {
-	_, ended := s.ended.GetIfPresent(id)
+	_, ended := s.ended.Get(id)
 	return ended
 }
 
@@ -256,8 +260,7 @@ func (s *Sessions) find(id string, who caller.Caller, now time.Time, idle time.D
 // close ends a session.
 func (s *Sessions) close(ended *session) {
 	if !ended.until.IsZero() {
-		until := ended.until // without the session
-		s.ended.Set(ended.id, &until)
+		s.ended.Set(ended.id, &ending{ended.id, ended.until})
 		if s.shared != nil {
 			s.shared.End(ended.id, ended.until)
 		}

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // clientWait is the limit for one request of the bridge as a client of the authorization server, with the metadata.
@@ -28,7 +29,7 @@ const (
 // one token wait for one question.
 type memory[V any] struct {
 	now     func() time.Time
-	kept    *otter.Cache[[sha256.Size]byte, *remembered[V]] // of pointers, as all caches are: the compiler makes one of them
+	kept    *recent.Cache[[sha256.Size]byte, *remembered[V]]
 	flights singleflight.Group
 }
 
@@ -39,21 +40,14 @@ type remembered[V any] struct {
 }
 
 // newMemory makes a memory of values that hold so many bytes each.
-func newMemory[V any](now func() time.Time, size func(V) int) (*memory[V], error) {
-	kept, err := otter.New(&otter.Options[[sha256.Size]byte, *remembered[V]]{
-		MaximumWeight: maxRemembered * usualSize,
-		Weigher:       func(_ [sha256.Size]byte, r *remembered[V]) uint32 { return uint32(max(size(r.value), usualSize)) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the memory of tokens: %w", err)
-	}
-	return &memory[V]{now: now, kept: kept}, nil
+func newMemory[V any](now func() time.Time, size func(V) int) *memory[V] {
+	return &memory[V]{now: now, kept: recent.New[[sha256.Size]byte](maxRemembered*usualSize, func(r *remembered[V]) int { return max(size(r.value), usualSize) })}
 }
 
 // of returns what is known of a token, or asks; until is how long the response, or the error, is kept; zero: not at all.
 func (m *memory[V]) of(ctx context.Context, token string, ask func(context.Context) (value V, until time.Time, err error)) (V, error) {
 	id := sha256.Sum256([]byte(token))
-	if have, ok := m.kept.GetIfPresent(id); ok && m.now().Before(have.until) {
+	if have, ok := m.kept.Get(id); ok && m.now().Before(have.until) {
 		return have.value, have.err
 	}
 	got, err, _ := m.flights.Do(string(id[:]), func() (any, error) {

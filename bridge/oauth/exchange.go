@@ -31,15 +31,11 @@ type exchange struct {
 	kept     *memory[string]
 }
 
-func newExchange(o Options, k *keys) (*exchange, error) {
-	kept, err := newMemory(o.Now, func(token string) int { return len(token) })
-	if err != nil {
-		return nil, err
-	}
+func newExchange(o Options, k *keys) *exchange {
 	return &exchange{
-		o: o, kept: kept,
+		o: o, kept: newMemory(o.Now, func(token string) int { return len(token) }),
 		endpoint: &endpoint{o: o, keys: k, name: "token_endpoint", of: func(m issuerMetadata) string { return m.TokenEndpoint }},
-	}, nil
+	}
 }
 
 // For returns a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization

@@ -29,16 +29,12 @@ type introspection struct {
 	kept      *memory[claims]
 }
 
-func newIntrospection(o Options, k *keys, validator *jwt.Validator) (*introspection, error) {
-	kept, err := newMemory(o.Now, claims.size)
-	if err != nil {
-		return nil, err
-	}
+func newIntrospection(o Options, k *keys, validator *jwt.Validator) *introspection {
 	return &introspection{
 		endpoint:  &endpoint{o: o, keys: k, name: "introspection_endpoint", of: func(m issuerMetadata) string { return m.IntrospectionEndpoint }},
-		kept:      kept,
+		kept:      newMemory(o.Now, claims.size),
 		validator: validator,
-	}, nil
+	}
 }
 
 // errInactive says that the issuer knows of no such token that is valid now.

@@ -83,14 +83,10 @@ func New(o Options) (*Guard, error) {
 		jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now),
 	)}
 	if o.Exchange != "" {
-		if g.exchange, err = newExchange(o, g.keys); err != nil {
-			return nil, err
-		}
+		g.exchange = newExchange(o, g.keys)
 	}
 	if o.Introspect {
-		if g.asks, err = newIntrospection(o, g.keys, g.validator); err != nil {
-			return nil, err
-		}
+		g.asks = newIntrospection(o, g.keys, g.validator)
 	}
 	return g, nil
 }

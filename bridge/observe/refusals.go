@@ -57,9 +57,8 @@ type Refusals struct {
 }
 
 // NewRefusals makes a log; count receives each refusal.
-func NewRefusals(log *slog.Logger, callers caller.Callers, count func(kind string), now func() time.Time) (*Refusals, error) {
-	address, err := throttle.NewRates(addressLines, addressBurst, now)
-	return &Refusals{log: log, callers: callers, count: count, address: address}, err
+func NewRefusals(log *slog.Logger, callers caller.Callers, count func(kind string), now func() time.Time) *Refusals {
+	return &Refusals{log: log, callers: callers, count: count, address: throttle.NewRates(addressLines, addressBurst, now)}
 }
 
 // Record notes that a request failed, where that is a refusal.

@@ -3,13 +3,12 @@ package throttle
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // SharedRates counts calls over all replicas of a bridge. An error: this replica counts alone.
@@ -24,22 +23,18 @@ type Rates struct {
 	perSecond rate.Limit
 	burst     int
 	now       func() time.Time
-	buckets   *otter.Cache[[sha256.Size]byte, *rate.Limiter] // by the digest of a caller's digest and a tool
+	buckets   *recent.Cache[[sha256.Size]byte, *rate.Limiter] // by the digest of a caller's digest and a tool
 }
 
 // maxBuckets bounds the memory; the bucket that was used least goes first.
 const maxBuckets = 100_000
 
 // NewRates allows each caller perSecond calls of each tool, and burst at once; nil when perSecond is not positive.
-func NewRates(perSecond float64, burst int, now func() time.Time) (*Rates, error) {
+func NewRates(perSecond float64, burst int, now func() time.Time) *Rates {
 	if perSecond <= 0 {
-		return nil, nil
+		return nil
 	}
-	buckets, err := otter.New(&otter.Options[[sha256.Size]byte, *rate.Limiter]{MaximumSize: maxBuckets})
-	if err != nil {
-		return nil, fmt.Errorf("rate limits: %w", err)
-	}
-	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}, nil
+	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: recent.New[[sha256.Size]byte, *rate.Limiter](maxBuckets, nil)}
 }
 
 // Allow takes one call out of the caller's bucket, or gives a RateLimited fault with the time to wait.
@@ -64,10 +59,7 @@ var errAlone = errors.New("nothing is shared")
 
 // take takes one call out of a bucket of this replica, or returns the time to wait.
 func (l *Rates) take(key [sha256.Size]byte) time.Duration {
-	bucket, ok := l.buckets.GetIfPresent(key)
-	if !ok {
-		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))
-	}
+	bucket := l.buckets.GetOrSet(key, rate.NewLimiter(l.perSecond, l.burst))
 	now := l.now()
 	r := bucket.ReserveN(now, 1)
 	wait := r.DelayFrom(now)

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // Attempt is a credential on its way to the site.
@@ -50,10 +49,10 @@ var ErrThrottled = errors.New("too many failed authentications")
 // Limiter counts refusals. It is safe for use by many at once.
 type Limiter struct {
 	now     func() time.Time
-	good    *otter.Cache[[32]byte, *struct{}]    // credentials that the site accepted last
-	refused *otter.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
-	known   *otter.Cache[[32]byte, *struct{}]    // digests of account names of which the site accepted a credential
-	shared  Shared                               // nil: this limiter counts alone
+	good    *recent.Cache[[32]byte, *struct{}]    // credentials that the site accepted last
+	refused *recent.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
+	known   *recent.Cache[[32]byte, *struct{}]    // digests of account names of which the site accepted a credential
+	shared  Shared                                // nil: this limiter counts alone
 
 	mu       sync.Mutex
 	limits   Limits
@@ -82,25 +81,17 @@ type counter struct {
 }
 
 // New makes a limiter that remembers so many credentials. now is the clock of the windows.
-func New(limits Limits, remembered int, now func() time.Time) (*Limiter, error) {
-	good, err := otter.New(&otter.Options[[32]byte, *struct{}]{MaximumSize: remembered})
-	if err != nil {
-		return nil, err
+func New(limits Limits, remembered int, now func() time.Time) *Limiter {
+	return &Limiter{
+		now: now, limits: limits, counters: map[key]*counter{}, changed: make(chan struct{}),
+		good: recent.New[[32]byte, *struct{}](remembered, nil), refused: recent.New[[32]byte, *fault.Error](remembered, nil),
+		known: recent.New[[32]byte, *struct{}](remembered, nil),
 	}
-	refused, err := otter.New(&otter.Options[[32]byte, *fault.Error]{MaximumSize: remembered})
-	if err != nil {
-		return nil, err
-	}
-	known, err := otter.New(&otter.Options[[32]byte, *struct{}]{MaximumSize: remembered})
-	if err != nil {
-		return nil, err
-	}
-	return &Limiter{now: now, limits: limits, good: good, refused: refused, known: known, counters: map[key]*counter{}, changed: make(chan struct{})}, nil
 }
 
 // KnownAccount reports whether the site accepted a credential of an account since the start.
 func (l *Limiter) KnownAccount(name string) bool {
-	_, ok := l.known.GetIfPresent(sha256.Sum256([]byte(name)))
+	_, ok := l.known.Get(sha256.Sum256([]byte(name)))
 	return ok
 }
 
@@ -124,10 +115,10 @@ type Trial struct {
 // could fill a window. Faults: RateLimited because of ErrThrottled with the time to wait, or the refusal that the site
 // gave this credential before.
 func (l *Limiter) Try(ctx context.Context, a Attempt) (*Trial, error) {
-	if _, ok := l.good.GetIfPresent(a.Credential); ok {
+	if _, ok := l.good.Get(a.Credential); ok {
 		return &Trial{l: l, attempt: a}, nil
 	}
-	known, _ := l.refused.GetIfPresent(a.Credential)
+	known, _ := l.refused.Get(a.Credential)
 	for {
 		t, changed, err := l.begin(a, known)
 		if t != nil {
@@ -149,7 +140,7 @@ func (l *Limiter) Try(ctx context.Context, a Attempt) (*Trial, error) {
 // Check is an attempt that the bridge decides itself: refusal is nil for a right credential. A wrong one is counted. Where
 // an address has guessed too often, a right credential that was never used before gets the same fault as a wrong one.
 func (l *Limiter) Check(ctx context.Context, a Attempt, refusal *fault.Error) error {
-	if _, ok := l.good.GetIfPresent(a.Credential); ok && refusal == nil {
+	if _, ok := l.good.Get(a.Credential); ok && refusal == nil {
 		return nil
 	}
 	t, err := l.Try(ctx, a)
@@ -295,7 +286,7 @@ func (t *Trial) WasGood() bool { return t.held == nil }
 
 // Accepted says that the site accepted the credential.
 func (t *Trial) Accepted() {
-	t.l.refused.Invalidate(t.attempt.Credential)
+	t.l.refused.Remove(t.attempt.Credential)
 	t.l.good.Set(t.attempt.Credential, &struct{}{})
 	if t.attempt.Account != "" {
 		t.l.known.Set(sha256.Sum256([]byte(t.attempt.Account)), &struct{}{})
@@ -305,7 +296,7 @@ func (t *Trial) Accepted() {
 
 // Refused says that the site refused the credential, and how.
 func (t *Trial) Refused(how *fault.Error) {
-	t.l.good.Invalidate(t.attempt.Credential)
+	t.l.good.Remove(t.attempt.Credential)
 	t.l.refused.Set(t.attempt.Credential, how)
 	t.end(true)
 }
