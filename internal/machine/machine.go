@@ -11,10 +11,11 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // faults are the errors of the operating system that are the machine's, whoever met them on our side.
@@ -126,31 +127,35 @@ func CollectLess(most uint64) (stop func()) {
 	}
 	most = min(most, Memory()/3) // a bridge beside it needs some, and so does a burst
 	before := debug.SetGCPercent(mostGarbage)
-	done := make(chan struct{})
-	go func() {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		for percent := mostGarbage; ; {
-			metrics.Read(live)
-			if now := garbage(live[0].Value.Uint64(), most); now != percent {
-				percent = now
-				debug.SetGCPercent(percent)
-			}
-			select {
-			case <-time.After(lookAtHeap):
-			case <-done:
-				debug.SetGCPercent(before)
-				return
-			}
+	var stopped atomic.Bool
+	afterCollection(func() bool {
+		if stopped.Load() {
+			return false
 		}
-	}()
-	return func() { close(done) }
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		debug.SetGCPercent(garbage(live[0].Value.Uint64(), most))
+		return true
+	})
+	return func() {
+		stopped.Store(true)
+		debug.SetGCPercent(before)
+	}
+}
+
+// afterCollection calls f whenever garbage was collected, until it returns false: a timer comes too late for a burst.
+func afterCollection(f func() bool) {
+	runtime.SetFinalizer(&struct{ _ *byte }{}, func(any) {
+		if f() {
+			afterCollection(f)
+		}
+	})
 }
 
 // How much garbage there may be, in percent of what lives.
 const (
 	leastGarbage = 50
 	mostGarbage  = 400
-	lookAtHeap   = 50 * time.Millisecond
 )
 
 // garbage is as much as leaves the heap within a number of bytes, in steps of ten.
