@@ -66,7 +66,7 @@ func Compare(old, new *Report) *Comparison {
 }
 
 func (c *Comparison) add(old *Report, was, is Result) {
-	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: terminal.VisibleLine(is.Message, 500)}
+	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: terminal.VisibleLine(is.Brief(), 500)}
 	failed, fails := was.Verdict == Fail || was.Verdict == Known, is.Verdict == Fail
 	switch {
 	case was.Verdict == "" && !old.Whole():

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -78,6 +79,22 @@ func (r Result) Subject() string {
 	return noted(lead.about(), r.Note)
 }
 
+// payload is the body of a request in a subject, and reply that of a response with what was seen beside it.
+var (
+	payload = regexp.MustCompile(`\{.*(\}| bytes more\))`)
+	reply   = regexp.MustCompile(`\{.*\}(, (?:and|but) )`)
+)
+
+// Brief is r's message where there is little room: without those bodies and the other findings.
+func (r Result) Brief() string {
+	lead, ok := r.Lead()
+	if !ok || r.Verdict == Fixed || !lead.compares() {
+		return r.Message
+	}
+	lead.Actual = reply.ReplaceAllString(lead.Actual, "{…}$1")
+	return lead.says(payload.ReplaceAllString(lead.about(), "{…}"))
+}
+
 // compares reports whether a finding has an expected and an actual value.
 func (f Finding) compares() bool { return f.Subject != "" && f.Expected != "" }
 
@@ -86,7 +103,11 @@ func (f Finding) sentence() string {
 	if f.Message != "" || !f.compares() {
 		return f.Message
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s: expected %s, got %s; %s", f.about(), f.Expected, f.Actual, f.Proxy), "; ")
+	return f.says(f.about())
+}
+
+func (f Finding) says(subject string) string {
+	return strings.TrimSuffix(fmt.Sprintf("%s: expected %s, got %s; %s", subject, f.Expected, f.Actual, f.Proxy), "; ")
 }
 
 // about is the subject with its row, unless that is part of it.

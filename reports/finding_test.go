@@ -52,6 +52,19 @@ func TestConclude(t *testing.T) {
 	}
 }
 
+// A line has room for what came, not for what was sent.
+func TestBriefLeavesBodiesOut(t *testing.T) {
+	for want, f := range map[string]reports.Finding{
+		"POST /x {…} as agent (deep): expected a to run once, got 500 {…}, and it ran 2 times": {Subject: `POST /x {"a":{"b":"… (9 bytes more) as agent`, Row: "deep", Expected: "a to run once", Actual: `500 {"error":{}}, and it ran 2 times`},
+		`GET /x as agent: expected 404, got 200 {"tools":[]}`:                                  {Subject: "GET /x as agent", Expected: "404", Actual: `200 {"tools":[]}`},
+	} {
+		r := reports.Result{Verdict: reports.Fail, Findings: []reports.Finding{f, f}}
+		if r.Conclude(); r.Brief() != want {
+			t.Errorf("got  %q,\nwant %q", r.Brief(), want)
+		}
+	}
+}
+
 func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 	r := sample.Kept()
 	result := &r.Results[0]

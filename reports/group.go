@@ -63,8 +63,12 @@ const (
 	shared                         // a caller gets what is another's, and the site knows each by its own credentials
 	exposed                        // a 2xx where the caller is to be refused
 	byProxy                        // a proxy made the response: by what it does
+	ended                          // the process of the bridge is gone: by how it ended
 	noBridge                       // the target shows no sign of a bridge
 )
+
+// ToGoOn is what is expected of the process of a bridge that has ended by itself.
+const ToGoOn = "to go on running"
 
 // AtTheProxy is the remedy of what a proxy did in place of the bridge.
 const AtTheProxy = "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."
@@ -82,6 +86,7 @@ var causeKinds = map[causeKind]struct {
 	noResponse: {Protocol, "", "The log of the bridge (bridge.log in the report directory, if run --exec started it) says why it closed the connection or did not respond. " +
 		"Every request needs a response: the bridge must survive what it cannot serve."},
 	serverError:   {Protocol, "", "The bridge fails by itself where another response is due. Its log has the error of that request; then test the clause again."},
+	ended:         {Execution, "", "The log of the bridge (bridge.log in the report directory) says why it ended. It must survive whatever a caller or the site sends."},
 	redirect:      {Protocol, "", "Serve the paths of the contract themselves, without a redirect: clients do not send credentials or bodies again."},
 	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},
 	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx) with the body, not 200."},
@@ -198,6 +203,9 @@ func (g *Group) settle(r *Report) {
 		if (g.Clause != kind.own || g.kind == noBridge) && kind.remedy != "" {
 			g.Remedy = kind.remedy
 		}
+		if g.kind == byProxy {
+			g.Remedy = strings.TrimRight(g.Cause, ";") + ". " + g.Remedy // the one line to add, and where all of them are
+		}
 	}
 }
 
@@ -286,6 +294,9 @@ func (r Result) causeOf(f Finding) cause {
 	own := cause{kind: ofClause, clause: r.ID, text: r.Message}
 	if f.Proxy != "" {
 		return cause{kind: byProxy, text: f.Proxy}
+	}
+	if f.Expected == ToGoOn {
+		return cause{kind: ended, text: strings.Replace(f.Actual, "it", "the bridge", 1)}
 	}
 	e, ok := r.exchange(f)
 	if !ok {

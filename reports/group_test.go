@@ -54,6 +54,7 @@ func TestGroups(t *testing.T) {
 		{"closed connections", failing("a/1", "200", nil, "closed"), failing("b/2", "404 tool_not_found", nil, "closed"), true, "no response: closed"},
 		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no response"), false, ""},
 		{"crashes", failing("a/1", "200", response(500, "text/html", "<p>1"), ""), failing("b/2", "404", response(500, "text/html", "<p>2"), ""), true, "500 text/html with a body that is no JSON"},
+		{"a bridge that ended", Result{ID: "access/1", Verdict: Fail, Findings: []Finding{{Expected: ToGoOn, Actual: "it ended by itself: exit status 3"}}}, Result{ID: "list/2", Verdict: Fail, Findings: []Finding{{Expected: ToGoOn, Actual: "it ended by itself: exit status 3"}}}, true, "the bridge ended by itself: exit status 3"},
 		{"a crash and an unavailable site", failing("a/1", "200", response(500, json, coded("x")), ""), failing("b/2", "200", response(502, json, coded("x")), ""), false, ""},
 		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "error responses without {error: {code, message}}: application/json with detail"},
 		{"two wrong envelopes", failing("a/1", "404", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "404", response(404, json, `{"error":"two"}`), ""), false, ""},

@@ -26,7 +26,7 @@ func Merge(runs ...*Report) (*Report, error) {
 			return nil, fmt.Errorf("merge %s: %w", merged.Target.Title(), err)
 		}
 	}
-	merged.Started, merged.DurationMS = wall(runs)
+	merged.Started, merged.DurationMS = Wall(runs)
 	if merged.Filtered && merged.Ledger.Checked > 0 && len(merged.Results) >= merged.Ledger.Checked {
 		merged.Filtered = false
 		merged.Settings = maps.Clone(merged.Settings)
@@ -83,9 +83,9 @@ func (c *Cost) plus(other *Cost) *Cost {
 	return &Cost{c.Requests + other.Requests, c.CPUMS + other.CPUMS, c.BridgeCPUMS + other.BridgeCPUMS}
 }
 
-// wall is when the first of runs began, and how long any of them ran: what ran side by side counts once, and the time between
+// Wall is when the first of runs began, and how long any of them ran: what ran side by side counts once, and the time between
 // two runs not at all. A run without a beginning, which is of an earlier build, ran beside none.
-func wall(runs []*Report) (began time.Time, ms int64) {
+func Wall(runs []*Report) (began time.Time, ms int64) {
 	inOrder := slices.SortedStableFunc(slices.Values(runs), func(a, b *Report) int { return a.Started.Compare(b.Started) })
 	began = inOrder[0].Started
 	var end time.Time

@@ -267,12 +267,21 @@ func (r *Report) AtFault() []string {
 	if r.NoBridge != "" {
 		bridge = "the target, which shows no sign of a bridge"
 	}
-	failures := s.Fail
+	failures, atProxy := s.Fail, 0
 	if r.Strict {
 		failures += s.Warn
 	}
-	add(bridge, failures, "failure", "failures")
-	const setUp = "the settings of the run, or a failure above"
+	for _, result := range r.With(Fail) {
+		if lead, ok := result.Lead(); ok && lead.Proxy != "" {
+			atProxy++
+		}
+	}
+	add(bridge, failures-atProxy, "failure", "failures")
+	add("the proxy", atProxy, "failure", "failures")
+	setUp := "the settings of the run"
+	if failures+s.Error > 0 {
+		setUp += ", or a failure above"
+	}
 	others := []string{"the machine", "the site", "the network", "the proxy"}
 	const end = "the end of the run" // whose reason the headline has
 	const lockOut = "the bridge's limit for refused callers"

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,6 +68,21 @@ func TestStateAndExitCode(t *testing.T) {
 }
 
 // TestConformantIsSaidOfCleanRunsOnly draws runs and holds the state against the design's sentence.
+// What a proxy did is no fault of the bridge, and without a failure there is none "above".
+func TestWhoIsAtFault(t *testing.T) {
+	byProxy := reports.Result{Verdict: reports.Fail, Findings: []reports.Finding{{Proxy: "the proxy, not the bridge"}}}
+	untested := reports.Result{Verdict: reports.NotTestable, Level: reports.MUST, Message: "it needs to know the site's methods"}
+	for want, results := range map[string][]reports.Result{
+		"[the bridge (1 failure) the proxy (1 failure) the settings of the run, or a failure above (1 MUST not tested)]": {byProxy, {Verdict: reports.Fail}, untested},
+		"[the proxy (1 failure)]": {byProxy},
+		"[the site (1 MUST not tested) the settings of the run (1 MUST not tested)]": {untested, {Verdict: reports.NotTestable, Level: reports.MUST, Message: "the site was slow"}},
+	} {
+		if got := fmt.Sprint((&reports.Report{Results: results}).AtFault()); got != want {
+			t.Errorf("got  %s,\nwant %s", got, want)
+		}
+	}
+}
+
 func TestConformantIsSaidOfCleanRunsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &reports.Report{

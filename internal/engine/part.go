@@ -46,7 +46,7 @@ func (p *Part) Ended(clause, how string, after []string) error {
 		i, p.Report.Results = len(p.Report.Results), append(p.Report.Results, cutOff)
 	}
 	r := &p.Report.Results[i]
-	why := reports.Finding{Subject: "the bridge", Expected: "to go on running", Actual: "it ended by itself: " + how + "; bridge.log has its output"}
+	why := reports.Finding{Subject: "the bridge", Expected: reports.ToGoOn, Actual: "it ended by itself: " + how + "; bridge.log has its output"}
 	for _, f := range r.Findings {
 		if f.Request != nil && r.Evidence[*f.Request].Response == nil {
 			why.Request = f.Request
@@ -137,6 +137,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		return nil, nil, err
 	}
 	joined := *first.Report
+	var all []*reports.Report
 	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, blocked: map[string][]string{}, progress: progress}
 	for _, p := range parts {
 		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != at.Revision {
@@ -152,11 +153,9 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		o.exempt = append(o.exempt, p.Exempt...)
 		o.unauthenticated = o.unauthenticated || p.Unauthenticated
 		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
-		joined.DurationMS = max(joined.DurationMS, p.Report.DurationMS)
-		if p.Report.Started.Before(joined.Started) {
-			joined.Started = p.Report.Started
-		}
+		all = append(all, p.Report)
 	}
+	joined.Started, joined.DurationMS = reports.Wall(all)
 	o.cut = joined.CutShort != ""
 	return o, &joined, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -33,7 +34,7 @@ func preflight(ctx context.Context, t *check.T) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	for try := 0; list.Status == 0 && try < patience.SecondTries && (try == 0 || list.Err != client.ErrTimeout); try++ {
+	for try := 0; list.Status == 0 && !errors.Is(list.Err, syscall.ECONNREFUSED) && try < patience.SecondTries && (try == 0 || list.Err != client.ErrTimeout); try++ {
 		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	for try := 0; list.Status >= http.StatusBadGateway && try < patience.SecondTries; try++ {

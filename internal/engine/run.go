@@ -107,8 +107,9 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	s.undo = append(s.undo, env.Transport.CloseIdleConnections)
 	limit := defaulted(o.RunTimeout, runTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errRunTimeout)
-	ctx, env.End = context.WithCancelCause(ctx)
-	s.undo = append(s.undo, cancel, func() { env.End(nil) })
+	ctx, end := context.WithCancelCause(ctx)
+	env.End = func(error) {} // a bridge that never accepts a connection is no bridge that has ended
+	s.undo = append(s.undo, cancel, func() { end(nil) })
 	env.Context, s.ctx = ctx, ctx
 	go env.WatchLateness(ctx)
 	if o.Site.Drupal != nil {
@@ -124,7 +125,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 		s.Close()
 		return nil, err
 	}
-	env.Run.Spent, env.Run.Brief = o.Pass.Spent, o.Pass.Independent // from here on: each bridge responds once, or is none
+	env.Run.End, env.Run.Spent, env.Run.Brief = end, o.Pass.Spent, o.Pass.Independent // from here on: each bridge responds once, or is none
 	if err := env.MeasureNow(ctx); err != nil {
 		s.Close()
 		return nil, &UnreachableError{URL: env.URL, Reason: err}

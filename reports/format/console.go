@@ -100,12 +100,16 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	return err
 }
 
-// causes shows the first cause with what it takes to fix it, the next ones in two lines, and how many more there are. A text
+// causes shows the first cause with what it takes to fix it, the next ones in three lines, and how many more there are. A text
 // has at most most lines.
 func (c *Console) causes(r *reports.Report, most int) []string {
 	groups := distinct(r.Groups())
-	var lines []string
+	var lines, shown []string
 	for i, g := range groups[:min(len(groups), summaryCauses)] {
+		if slices.Contains(shown, g.Clause) { // by another cause
+			g.Clause = g.Clauses[slices.IndexFunc(g.Clauses, func(id string) bool { return !slices.Contains(shown, id) })]
+		}
+		shown = append(shown, g.Clause)
 		result := r.Results[slices.IndexFunc(r.Results, func(result reports.Result) bool { return result.ID == g.Clause })]
 		head := fmt.Sprintf("%s  %s  %s", c.paint(colours[result.Verdict], strings.ToUpper(words[result.Verdict])), c.paint("1", result.ID), result.Level)
 		if n := len(g.Clauses) - 1; n > 0 {
@@ -113,7 +117,7 @@ func (c *Console) causes(r *reports.Report, most int) []string {
 		}
 		lines = append(lines, head)
 		if i > 0 {
-			lines = append(lines, c.block("", result.Message, 1)...)
+			lines = append(lines, c.block("", result.Brief(), 2)...)
 			continue
 		}
 		lines = append(lines, c.block("", result.Text, most)...)

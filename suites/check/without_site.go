@@ -23,7 +23,7 @@ type Invocation struct {
 const (
 	needsUpstream = "it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)"
 	NeedsRecorder = "it needs to see what reaches the site: put the mock Drupal behind the bridge (--mock-listen or --exec), or a recording proxy before the site (--drupal-proxy)"
-	NeedsSite     = "the site's methods are not known: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)"
+	NeedsSite     = "it needs to know the site's methods: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)"
 	needsChange   = "it needs a site that can be changed: put the mock Drupal there (--mock-listen or --exec)"
 )
 
