@@ -334,6 +334,7 @@ func (f *runFlags) writeKnown(cmd *cobra.Command, report *reports.Report) error 
 	if err := os.WriteFile(f.WriteBaseline, text.Bytes(), 0o644); err != nil {
 		return usagef("the baseline %s cannot be written: %s; give another by --write-baseline", f.WriteBaseline, reason(err))
 	}
+	cmd.PrintErrf("bridgecheck: %s has what fails now: give it as --baseline from now on\n", terminal.Escape(f.WriteBaseline))
 	return nil
 }
 

@@ -38,7 +38,7 @@ func preflight(ctx context.Context, t *check.T) error {
 		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	for try := 0; list.Status >= http.StatusBadGateway && try < patience.SecondTries; try++ {
-		if why, bySite := t.Exemption(); why == "" || bySite {
+		if why, bySite := t.Exemption(); (why == "" || bySite) && list.MadeBy() == nil {
 			break
 		}
 		select {
@@ -69,6 +69,9 @@ func preflight(ctx context.Context, t *check.T) error {
 		if err := siteDown(t, list); err != nil {
 			return err
 		}
+	}
+	if list.Status >= http.StatusBadGateway && list.MadeBy() != nil && !responds(agent.Describe(ctx, scenario.NoSuchTool)) {
+		return &UnreachableError{URL: t.URL, Reason: errors.New(t.Redact.Text(fmt.Sprintf("%d: %s", list.Status, list.WhoMade())))}
 	}
 	if err := tryCredentials(ctx, t); err != nil {
 		return err
