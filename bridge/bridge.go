@@ -133,7 +133,7 @@ func (b *Bridge) Close() {
 }
 
 // ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is the anonymous caller. An
-// account that the site refuses is an error at once.
+// account that the site refuses is an error.
 func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password caller.Secret) error {
 	who, err := account(user, password)
 	if err != nil {

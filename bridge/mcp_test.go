@@ -178,6 +178,21 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 	}
 }
 
+// A client shows the error that its first request gets, and not what the process prints.
+func TestStdioSaysThatTheSiteRefusesTheAccount(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer refusing.Close()
+	b := must.Get(bridge.New(bridge.Options{Drupal: refusing.URL}))(t)
+	defer b.Close()
+	for in, answers := range map[string]int{"": 0, `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n" + initialize + "\n": 1} {
+		var out strings.Builder
+		err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "wrong")
+		if err == nil || !strings.HasPrefix(err.Error(), "the site refuses the account: ") || strings.Count(out.String(), err.Error()) != answers || strings.Count(out.String(), "\n") != answers {
+			t.Errorf("after %q the error is %v, and the client got %q", in, err, &out)
+		}
+	}
+}
+
 func TestStreamsEndWithAReload(t *testing.T) {
 	s := newSite(t, echo)
 	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL}))(t)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
-	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // maxAtOnce is how many requests of a stdio client are worked on at one time.
@@ -23,10 +23,12 @@ const maxAtOnce = 16
 const maxSubscriptions = 16
 
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
-// are then completed. A caller that the site refuses is an error at once, before anything is read.
+// are then completed. A caller that the site refuses is an error, which the first request gets, too: clients show that, and not
+// what a process writes before it ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who caller.Caller) error {
-	if _, err := s.o.Discovery.View(ctx, who); err != nil && refuses[fault.From(err).Code] {
-		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
+	var refused error
+	if _, why := s.view(ctx, who); why != nil && why.cause != nil && refuses[why.cause.Code] {
+		refused = fmt.Errorf("the site refuses the account: %s", why.message)
 	}
 	p := &pipe{s: s, who: who, out: out}
 	p.work.SetLimit(maxAtOnce)
@@ -42,7 +44,12 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, wh
 		case line, open := <-lines:
 			if !open {
 				p.finish()
-				return <-ended
+				return cmp.Or(<-ended, refused)
+			}
+			if m, _ := read(line); refused != nil && m.id != nil {
+				p.send(failure(m.id, refuse(codeRefused, "%v", refused)))
+				p.stop()
+				return refused
 			}
 			p.take(line)
 		case <-ctx.Done():
