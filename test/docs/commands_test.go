@@ -3,6 +3,7 @@ package docs
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -107,6 +108,45 @@ func TestPathsInCommands(t *testing.T) {
 	}
 }
 
+// A command of go test names packages, tests of them, and flags that they have.
+func TestGoTestCommands(t *testing.T) {
+	commands, words := regexp.MustCompile("go test ([^\n`#<]+)"), regexp.MustCompile(`'[^']*'|\S+`)
+	function, own := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`), regexp.MustCompile(`flag\.\w+\("([\w-]+)"`)
+	goes := []string{"run", "bench", "benchtime", "timeout", "v", "race", "args", "short"}
+	for page, text := range pages(t) {
+		for _, m := range commands.FindAllStringSubmatch(text, -1) {
+			all := words.FindAllString(strings.TrimSuffix(m[1], " -->"), -1)
+			source := ""
+			for _, word := range all {
+				if strings.HasPrefix(word, "./") {
+					names := must.Get(filepath.Glob(filepath.Join(repository, word, "*_test.go")))(t)
+					if len(names) == 0 {
+						t.Errorf("%s: go test %s: %s has no tests", page, m[1], word)
+					}
+					for _, name := range names {
+						source += string(must.Get(os.ReadFile(name))(t))
+					}
+				}
+			}
+			for i, word := range all {
+				name, isFlag := strings.CutPrefix(word, "-")
+				switch {
+				case !isFlag || page == "docs/go.md":
+				case name == "run" || name == "bench":
+					pattern, _, _ := strings.Cut(strings.Trim(all[i+1], "'"), "/")
+					for _, part := range strings.Split(pattern, "|") {
+						if !slices.ContainsFunc(function.FindAllStringSubmatch(source, -1), func(f []string) bool { return regexp.MustCompile(part).MatchString(f[1]) }) && part != "^$" {
+							t.Errorf("%s: go test %s: no test is named %s", page, m[1], part)
+						}
+					}
+				case !slices.Contains(goes, name) && !slices.ContainsFunc(own.FindAllStringSubmatch(source, -1), func(f []string) bool { return f[1] == name }):
+					t.Errorf("%s: go test %s: there is no flag %s", page, m[1], word)
+				}
+			}
+		}
+	}
+}
+
 // A reader follows one page.
 type reader struct {
 	page    string
@@ -135,6 +175,15 @@ func newReader(t *testing.T, page, binary string) *reader {
 	bridge := "#!/bin/sh\ntest \"$1\" != bridge.js || shift\nexec '" + binary + "' bridge \"$@\"\n"
 	for _, name := range []string{"my-bridge", "shims/my-bridge", "shims/node"} {
 		r.write(t, name, bridge)
+	}
+	r.write(t, "shims/claude", claude)
+	// The tools of Go work in the tree, with the caches of this user.
+	environment := must.Get(exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY").Output())(t)
+	values := strings.Split(string(environment), "\n")
+	realGo := must.Get(exec.LookPath("go"))(t)
+	for name, tool := range map[string]string{"go": realGo, "ginkgo": realGo + " run github.com/onsi/ginkgo/v2/ginkgo"} {
+		r.write(t, "shims/"+name, fmt.Sprintf("#!/bin/sh\nexport BRIDGE_ONLY=describe/missing-name GOCACHE='%s' GOMODCACHE='%s' GOFLAGS='%s' GOPROXY='%s'\ncd '%s' && exec %s \"$@\"\n",
+			values[0], values[1], values[2], values[3], root, tool))
 	}
 	r.write(t, ".curlrc", "silent\nshow-error\nfail-with-body\n")
 	for link, target := range map[string]string{"bin/bridgecheck": binary, "shims/bridgecheck": binary, "examples": filepath.Join(root, "examples")} {

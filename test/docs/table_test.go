@@ -7,18 +7,13 @@ var notRun = []struct {
 	command *regexp.Regexp
 	why     string
 }{
-	{regexp.MustCompile(`^claude `), "needs Claude Code and an account"},
-	{regexp.MustCompile(`^ginkgo `), "needs the ginkgo command"},
-	{regexp.MustCompile(`^(BRIDGE_URL=.* )?go test `), "compiles the tests of the tree, which takes minutes"},
+	{regexp.MustCompile(`^go test .*(-run|-update|selftest)`), "compiles the tests of the tree, which takes minutes; TestGoTestCommands looks at its arguments"},
 	{regexp.MustCompile(`^go (run|generate) `), "compiles the tree and may write to it"},
 	{regexp.MustCompile(`^(bin/)?bridgecheck selftest( +#.*| --mutant .*)?$`), "tests mutants for minutes; cmd/bridgecheck/testdata/script/selftest.txtar runs one"},
-	{regexp.MustCompile(`^bridgecheck mock verify --transcripts (DIR|recordings/)`), "needs recordings of a real site; the tests of mockdrupal/compare have some"},
-	{regexp.MustCompile(`\bbridgecheck mock record --url https://site.example`), "records a real site; cmd/bridgecheck/testdata/script/mock.txtar records the mock"},
 	{regexp.MustCompile(`^(\(cd dist && )?(sha256sum|tar|install|npm|npx|composer|vendor/bin/bridgecheck) `), "installs what make packages builds; .ci/install does it where there is no Go"},
 	{regexp.MustCompile(`^(bin/)?bridgecheck run .*--watch$`), "watches until Ctrl-C; cmd/bridgecheck/testdata/script/watch.txtar edits a bridge"},
 	{regexp.MustCompile(`^ddev `), "needs DDEV and Docker; TestTheCommandsOfDDEV runs what the containers run"},
 	{regexp.MustCompile(`^docker `), "needs Docker and its registry; .ci/image builds and runs the images"},
-	{regexp.MustCompile(`^curl .*"method":"no\.such"`), "shows a refusal, so that curl fails"},
 }
 
 // replacements turn commands and files of a page into some that run without a network. SITE is the mock's address.
@@ -28,6 +23,8 @@ var replacements = []struct {
 }{
 	{regexp.MustCompile(`https://(drupal\.)?example\.(org|com)\b`), "http://SITE"},
 	{regexp.MustCompile(`--listen :([0-9]{4})\b`), "--listen 127.0.0.1:$1"},
+	{regexp.MustCompile(`^curl (.*"method":"no\.such")`), "curl --no-fail-with-body $1"}, // it shows a refusal
+	{regexp.MustCompile(`BRIDGECHECK_PASSWORD_AGENT=…`), "BRIDGECHECK_PASSWORD_AGENT=agent-pass"},
 	{regexp.MustCompile(`AGENT_COOKIE=…`), `AGENT_COOKIE=$$(curl -c - -o /dev/null --json '{"name":"agent","pass":"agent-pass"}' 'http://SITE/user/login?_format=json' | awk '/SESS/ {print $$6 "=" $$7}')`},
 }
 
@@ -53,7 +50,7 @@ var (
 )
 
 // accounts are the users of the built-in sites whose names are not those of the identities.
-var accounts = map[string]string{"OUTSIDER": "rpconly"}
+var accounts = map[string]string{"OUTSIDER": "rpconly", "DRUPAL": "agent"}
 
 const (
 	bridgeAt8081 = "bridgecheck bridge --listen 127.0.0.1:8081 --drupal http://127.0.0.1:8080"
@@ -68,6 +65,8 @@ var needs = []struct{ page, command, first string }{
 	{"docs/validate-my-bridge.md", "--url http://127.0.0.1:8081", bridgeAt8081},
 	{"docs/gate-a-release.md", "--previous old", "bridgecheck run --exec './my-bridge' --report-dir old"},
 	{"docs/gate-a-release.md", "report serve", "mkdir reports && cp -r old new reports"},
+	{"docs/go.md", "8081", bridgeAt8081},
+	{"docs/mcp.md", "--transport http", bridgeAtSite},
 	{"docs/mcp.md", "--config bridge.yaml", bridgeAtSite},
 	{"docs/mcp.md", "--config bridge.yaml", "AGENT_PASSWORD=agent-pass"},
 	{"docs/mock.md", "--site my-site.yaml --listen", "bridgecheck fixtures export default -o my-site.yaml"},
@@ -78,6 +77,19 @@ var needs = []struct{ page, command, first string }{
 	{"docs/my-drupal.md", "examples/drupal-module", "bridgecheck mock --listen SITE --with-module v1.3 --site transcripts"},
 }
 
+// claude stands in for Claude Code: an MCP server that is added must respond, started or addressed as the command says.
+const claude = `#!/bin/bash
+open='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+case "$*" in
+"mcp list") exit ;;
+"mcp add --transport http drupal "*) curl -H "$8" -H "Accept: application/json, text/event-stream" -H "Content-Type: application/json" -d "$open" "$6" | grep serverInfo ;;
+"mcp add drupal "*)
+	while test "$1" != --; do test "$1" != --env || eval "export $2"; shift; done
+	shift && echo "$open" | "$@" | grep serverInfo ;;
+*) exit 2 ;;
+esac
+`
+
 // agent is part of a configuration.
 const agent = "identities: {agent: {basic: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"
 
@@ -85,5 +97,6 @@ const agent = "identities: {agent: {basic: {user: agent, password: {env: AGENT_P
 var files = map[string]map[string]string{
 	"README.md":         {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
 	"docs/mcp.md":       {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"docs/mock.md":      {"cases.jsonl": `{"id":"mine/whoami","as":"agent","auth":"basic","request":{"method":"POST","path":"/jsonrpc","headers":{"Content-Type":"application/json"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"my.method\"}"}}`},
 	"docs/my-drupal.md": {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
 }
