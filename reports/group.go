@@ -198,6 +198,11 @@ func (g *Group) settle(r *Report) {
 		}
 	}
 	g.Clause, g.Remedy, g.Severity = first.ID, first.Remedy, first.Severity()
+	if g.kind == refusal && strings.HasPrefix(g.Cause, "401 ") && !slices.ContainsFunc(g.members, func(m member) bool {
+		return m.finding < 0 || !r.Results[m.result].refusesCaller(r.Results[m.result].Findings[m.finding])
+	}) {
+		g.Remedy = forwardThem // it has not looked at them
+	}
 	if ofKind {
 		g.Severity = kind.severity
 		if (g.Clause != kind.own || g.kind == noBridge) && kind.remedy != "" {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 //	ended FILE            the process whose number is in the file has ended
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
-// and addresses in the environment: servers that are no bridge ($GATEWAY, $NOT_FOUND, $BROKEN, $EMPTY, $HTML, $HANGS), lists of two
+// and addresses in the environment: servers that are no bridge ($GATEWAY, $REFUSES, $NOT_FOUND, $BROKEN, $EMPTY, $HTML, $HANGS), lists of two
 // tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks
 // terminals ($HOSTILE), a free port ($FREE), and one in use ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 // nulls are the servers that are no bridge.
 var nulls = map[string]http.HandlerFunc{
 	"GATEWAY":   respond(502, "text/html", "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n"),
+	"REFUSES":   respond(401, "application/json", `{"error":{"code":"authentication_required","message":"no"}}`),
 	"NOT_FOUND": respond(404, "text/plain", "not here"),
 	"BROKEN":    respond(500, "text/plain", "out of order"),
 	"EMPTY":     respond(200, "application/json", "{}"),

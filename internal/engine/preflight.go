@@ -97,6 +97,9 @@ func preflight(ctx context.Context, t *check.T) error {
 		}
 		seen = append(seen, describe, invoke)
 	}
+	if t.RefusesKnown(list, check.Agent) && list.Code() != "" {
+		return nil
+	}
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		t.Unauthenticated = true
 		return nil // it refuses with an error of the contract: a bridge that does not know the caller
@@ -213,6 +216,7 @@ func tryCredentials(ctx context.Context, t *check.T) error {
 		}
 		r := t.As(who).List(ctx)
 		switch {
+		case t.RefusesKnown(r, who): // which is its own fault
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s%s", who, t.Redact.Text(r.Outcome()), frontOf(ctx, t, r))
 		case who == check.NoRPC || who == check.Blocked: // the site refuses them as it does wrong credentials
