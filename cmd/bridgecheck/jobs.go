@@ -86,6 +86,15 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	if err != nil {
 		return nil, err
 	}
+	why := ""
+	if err := context.Cause(cmd.Context()); err != nil {
+		why = err.Error()
+	}
+	for i, first := range again.Found {
+		if pass := again.Bundles[i].Pass; first.CutShort(why, found[pass]) {
+			parts[pass] = append(parts[pass], first)
+		}
+	}
 	for i := range parts {
 		parts[i] = append(parts[i], found[i]...)
 	}

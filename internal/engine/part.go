@@ -104,13 +104,33 @@ func Unsettle(parts []*Part) map[string]int {
 	for _, p := range parts {
 		for _, id := range p.Unsettled {
 			clauses[id] = 0
-			delete(p.Blocked, id)
 		}
-		p.Exempt = slices.DeleteFunc(p.Exempt, func(id string) bool { return slices.Contains(p.Unsettled, id) })
+		p.leave(p.Unsettled)
 		p.Unsettled = nil
-		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { _, again := clauses[r.ID]; return again })
 	}
 	return clauses
+}
+
+// leave takes out of p what it found of some clauses.
+func (p *Part) leave(clauses []string) {
+	for _, id := range clauses {
+		delete(p.Blocked, id)
+	}
+	p.Exempt = slices.DeleteFunc(p.Exempt, func(id string) bool { return slices.Contains(clauses, id) })
+	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(clauses, r.ID) })
+}
+
+// CutShort takes out of p what parts that test its clauses again have found, which ended for a reason before they were through; "":
+// as one of them says. False: they were through.
+func (p *Part) CutShort(why string, again []*Part) bool {
+	for _, other := range again {
+		why = cmp.Or(why, other.Report.CutShort)
+		for _, r := range other.Report.Results {
+			p.leave([]string{r.ID})
+		}
+	}
+	p.Report.CutShort = why
+	return why != ""
 }
 
 // Join makes the report of a pass of all its parts. What no part has tested is not testable. progress, if not nil, receives

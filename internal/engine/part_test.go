@@ -7,6 +7,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Shards come from other machines. What is read of one is written again as it was, and merged or refused.
@@ -35,4 +36,18 @@ func FuzzShard(f *testing.F) {
 			t.Errorf("read %+v, written and read again %+v", s, again)
 		}
 	})
+}
+
+// A run that ends while bundles are tested again has of each clause what was found last.
+func TestWhatWasFoundFirstCountsWhereTheSecondTimeIsCutShort(t *testing.T) {
+	part := func(cut string, results ...reports.Result) *engine.Part {
+		return &engine.Part{Report: &reports.Report{CutShort: cut, Results: results}}
+	}
+	for _, c := range []struct{ why, again, want string }{{"", "", ""}, {"terminated", "", "terminated"}, {"", "time-out", "time-out"}} {
+		first := part("", reports.Result{ID: "list/a", Verdict: reports.Fail}, reports.Result{ID: "list/b", Verdict: reports.Fail})
+		cut := first.CutShort(c.why, []*engine.Part{part(c.again, reports.Result{ID: "list/a", Verdict: reports.Pass})})
+		if cut != (c.want != "") || first.Report.CutShort != c.want || len(first.Report.Results) != 1 || first.Report.Results[0].ID != "list/b" {
+			t.Errorf("ended by %q and %q, it is cut short: %t, by %q, with %v", c.why, c.again, cut, first.Report.CutShort, first.Report.Results)
+		}
+	}
 }

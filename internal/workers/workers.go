@@ -26,9 +26,10 @@ type Observer struct {
 	Finished func(reports.Result) (end string) // a reason ends the run
 }
 
-// Again are bundles to be tested again where nothing else runs, and why the first of them is.
+// Again are bundles to be tested again where nothing else runs, what was found in each, and why the first of them is.
 type Again struct {
 	Bundles []Bundle
+	Found   []*engine.Part
 	Why     string
 }
 
@@ -117,7 +118,6 @@ type run struct {
 	observer Observer
 	parts    [][]*engine.Part // by pass
 	again    Again
-	carried  []*engine.Part // what was found in its bundles
 }
 
 // found is what Run returns. A worker that is late changes nothing of it.
@@ -130,7 +130,7 @@ func (r *run) found(failed error) ([][]*engine.Part, Again, error) {
 		return parts, again, failed
 	}
 	for i, b := range again.Bundles {
-		parts[b.Pass] = append(parts[b.Pass], r.carried[i])
+		parts[b.Pass] = append(parts[b.Pass], again.Found[i])
 	}
 	return parts, Again{}, failed
 }
@@ -191,7 +191,7 @@ func (w *Worker) Done(part *engine.Part) error {
 		r.parts[b.Pass] = append(r.parts[b.Pass], part)
 		return nil
 	}
-	r.again.Bundles, r.carried = append(r.again.Bundles, b), append(r.carried, part)
+	r.again.Bundles, r.again.Found = append(r.again.Bundles, b), append(r.again.Found, part)
 	r.again.Why = cmp.Or(r.again.Why, part.Carried)
 	return nil
 }

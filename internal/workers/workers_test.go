@@ -182,7 +182,7 @@ func TestABundleIsTestedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(slices.Concat(parts...)); n != 0 || len(again.Bundles) != 2 || again.Why != "it was slow" {
+	if n := len(slices.Concat(parts...)); n != 0 || len(again.Bundles) != 2 || len(again.Found) != 2 || again.Why != "it was slow" {
 		t.Errorf("%d parts count, and to be tested again are %+v", n, again)
 	}
 	parts, again, err = runBundles(t.Context(), "works", 3, false, func(reports.Result) string { return "" })
