@@ -397,7 +397,11 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 	for _, name := range sites {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
-			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, site); got != want {
+			php := startPHP(t, dir)
+			if got := php.send(phpRequest{Verb: http.MethodOptions, Path: "/jsonrpc/methods"}); got != "" {
+				t.Errorf("OPTIONS has the body %s, expected none", got)
+			}
+			if got, want := php.send(phpRequest{Verb: http.MethodGet, Path: "/jsonrpc/methods"}), collection(t, site); got != want {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {
 					at++

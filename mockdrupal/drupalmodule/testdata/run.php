@@ -165,7 +165,11 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
       '/jsonrpc/methods' => $this->collection(),
       default => NULL,
     };
-    $response = $document === NULL ? new Response('', 404) : new Response((string) Json::encode($document));
+    $response = match (TRUE) {
+      $request->getMethod() === 'OPTIONS' => new Response(''),
+      $document === NULL => new Response('', 404),
+      default => new Response((string) Json::encode($document)),
+    };
     $this->subscriber->onResponse(new ResponseEvent($request, $response));
     return $response;
   }

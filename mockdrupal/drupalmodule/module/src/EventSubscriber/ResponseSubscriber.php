@@ -51,8 +51,9 @@ final class ResponseSubscriber implements EventSubscriberInterface {
       // The control plane changes methods, and methods count their runs.
       $response->getCacheableMetadata()->setCacheMaxAge(0);
     }
-    $body = $response->getContent();
-    if (is_string($body) && $response->isOk()) {
+    $body = (string) $response->getContent();
+    // OPTIONS has a response without a document.
+    if ($body !== '' && $response->isOk()) {
       $changed = $this->json->apply($body);
       if ($this->extensions->areShown()) {
         $changed = match ($route) {
