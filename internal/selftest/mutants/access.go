@@ -125,6 +125,8 @@ func accessMutants() []Mutant {
 		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
 			Why: "every caller gets the first caller's list", Middleware: shareFirstResponse(toList, func(r *http.Request) string { return r.URL.RawQuery })},
 		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: swapUnderLoad(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+		{Name: "sessions-share-a-flight", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "lists that are under way are found by a key without the cookie",
+			Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK && x.Request.Header.Get("Cookie") != "" })},
 		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
 		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed()},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {

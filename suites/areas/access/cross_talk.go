@@ -19,6 +19,7 @@ import (
 // conversation is the responses that one caller received; nil for a request that was not sent.
 type conversation struct {
 	who                                   check.Identity
+	client                                check.Client
 	name                                  string // of an unknown tool that no other conversation names
 	describes                             bool   // the unknown tool, in place of running it
 	list, described, special, unknown, me *check.Response
@@ -43,7 +44,7 @@ func (item conversation) expect(t *check.T, all []underLoad) {
 // sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run or describe
 // an unknown tool of the caller's own), then runs the tool that returns its caller.
 func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.Sample, special string, topic int) {
-	c := t.As(item.who)
+	c := item.client
 	switch topic {
 	case 0:
 		item.described = scenario.Delivered(ctx, t, func() *check.Response { return c.Describe(ctx, me.Name) })
