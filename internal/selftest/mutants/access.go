@@ -198,6 +198,7 @@ func accessMutants() []Mutant {
 		{Name: "described-name-in-a-variable", Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why: "the query of a describe is kept in a variable of the bridge", Middleware: shareDescribedName()},
 		{Name: "caller-of-the-last-request", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is kept in a variable of the bridge while a call waits for discovery", Middleware: keepCallerDuringDiscovery()},
+		{Name: "caller-kept-while-a-body-arrives", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is a variable of the module that is read after the body", Middleware: keepCallerDuringBody()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
 			if a := x.Request.Header.Get("Authorization"); a != "" {

@@ -165,6 +165,21 @@ func keepCallerDuringDiscovery() middleware {
 	})
 }
 
+// keepCallerDuringBody sends a call with the credentials of the last request that came until its body had arrived.
+func keepCallerDuringBody() middleware {
+	var last atomic.Value
+	return beforeBridge(func(r *http.Request) {
+		last.Store(r.Header.Get("Authorization"))
+		if !toInvoke(r) || !isSmall(r) {
+			return
+		}
+		setBody(r, readBody(r))
+		if credentials := last.Load().(string); credentials != "" {
+			r.Header.Set("Authorization", credentials)
+		}
+	})
+}
+
 // mcpCallerMutants mix MCP callers up, or break notifications and stdio.
 func mcpCallerMutants() []Mutant {
 	return []Mutant{

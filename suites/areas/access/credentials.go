@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -194,6 +195,17 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, item := range first {
 		item.expect(t, []underLoad{{"invoke, as the first request, of a tool that returns its caller", item.me, nameOnlyCaller(item.who, strangers)}})
 	}
+	t.Row(callers[0], me.Name, "the body arrives after another caller's list", func() {
+		r := scenario.Delivered(ctx, t, func() *check.Response {
+			return invokeInTwoParts(ctx, t.As(callers[0]), me, func() {
+				time.Sleep(10 * time.Millisecond) // for the bridge to read the header
+				t.As(callers[1]).List(ctx)
+			})
+		})
+		if r.Status != 0 && r.Status != http.StatusRequestTimeout { // a server of one process waits for the body
+			t.Expect(r).To(nameOnlyCaller(callers[0], callers))
+		}
+	})
 	if t.HasFindings() {
 		return
 	}

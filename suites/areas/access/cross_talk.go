@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -59,6 +61,31 @@ func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.
 		})
 	}
 	item.me = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+}
+
+// invokeInTwoParts runs a tool by a request of which something else happens between the header and the body.
+func invokeInTwoParts(ctx context.Context, c check.Client, call scenario.Sample, between func()) *check.Response {
+	request := client.InvokeRequest(client.Encode(map[string]any{"name": call.Name, "arguments": call.Arguments}))
+	request.Length = int64(len(request.Show)) // net/http then sends the header before it reads the body
+	request.Body = pausingBody{bytes.NewReader([]byte(request.Show)), between}
+	return c.Send(ctx, request)
+}
+
+// pausingBody is a body with something to do before its first byte.
+type pausingBody struct {
+	body   *bytes.Reader
+	before func()
+}
+
+func (p pausingBody) Seek(offset int64, whence int) (int64, error) {
+	return p.body.Seek(offset, whence)
+}
+
+func (p pausingBody) Read(b []byte) (int, error) {
+	if int64(p.body.Len()) == p.body.Size() {
+		p.before()
+	}
+	return p.body.Read(b)
 }
 
 // showSameTools matches a list response with the same tools as another, in any order.
