@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // Versions that New knows.
@@ -25,28 +26,20 @@ const (
 	V14 = "v1.4"
 )
 
-// Route names, for faults and the journal.
-const (
-	RouteList     = "mcp-list"
-	RouteDescribe = "mcp-describe"
-	RouteInvoke   = "mcp-invoke"
-	RouteTool     = "mcp-tool"
-)
-
 var bothVerbs = []string{"GET", "POST"}
 
 // New returns a version of the module. It fails when the mock does not have that version.
 func New(version string) (mockdrupal.Extension, error) {
 	extension := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
-		{Name: RouteList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
-		{Name: RouteDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
+		{Name: route.MCPList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
+		{Name: route.MCPDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
 	}}
 	switch version {
 	case V13:
-		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
+		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: route.MCPInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
 	case V14:
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
-		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
+		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: route.MCPTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
 		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
 	}

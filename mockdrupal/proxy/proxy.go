@@ -52,7 +52,7 @@ func New(base *url.URL, o Options) (*Proxy, error) {
 	if o.Transport == nil {
 		o.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 256, DisableCompression: true}
 	}
-	routes := route.Drupal()
+	routes := slices.Concat(route.Drupal(), route.Module())
 	s := &site{base: base, transport: o.Transport, accepts: o.Accepts, routes: routes, table: route.NewTable(routes)}
 	return &Proxy{recorder.New(s, recorder.Options{JournalLimit: o.JournalLimit}), s}, nil
 }
@@ -132,11 +132,7 @@ func dropHopByHop(h http.Header) {
 // forward responds as the real site does. Where that does not respond, the client gets what a web server before a broken
 // site says.
 func (s *site) forward(x *exchange.Exchange) {
-	calls := []journal.Call{}
-	if x.Route == route.JSONRPC {
-		calls = slices.Clone(x.Calls())
-	}
-	x.NoteCalls(calls)
+	x.NoteCalls(callsOf(x))
 	if before, ok := x.Past.(past); ok {
 		if x.Response = before.response(x); x.Response != nil {
 			return
@@ -158,6 +154,24 @@ func (s *site) forward(x *exchange.Exchange) {
 	})
 	s.discovery.note(x, response)
 	x.Response = response
+}
+
+// callsOf are the calls of methods that a request makes: by JSON-RPC, which the MCP module takes at an endpoint for each tool as well, or
+// by that module's invoke.
+func callsOf(x *exchange.Exchange) []journal.Call {
+	switch x.Route {
+	case route.JSONRPC, route.MCPTool:
+		return slices.Clone(x.Calls())
+	case route.MCPInvoke:
+		var of struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if json.Unmarshal(x.Body, &of) == nil {
+			return []journal.Call{{Method: of.Name, Params: of.Arguments}}
+		}
+	}
+	return []journal.Call{}
 }
 
 // maxResponse is how much of a response the proxy reads.

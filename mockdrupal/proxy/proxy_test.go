@@ -5,10 +5,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/recorder"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -95,6 +98,51 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 				if e.Calls[i].Ran != ran {
 					t.Errorf("call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
 				}
+			}
+		})
+	}
+}
+
+// What runs by the module that is itself a bridge, the proxy records as the mock does.
+func TestProxyRecordsCallsByTheModule(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","method":"content.list","id":1}`
+	for _, c := range []struct {
+		version, verb, path, body string
+		ran                       bool
+	}{
+		{module.V13, http.MethodPost, "/mcp/tools/invoke", `{"name":"content.list","arguments":{"page":{"limit":1}}}`, true},
+		{module.V13, http.MethodPost, "/mcp/tools/invoke", `{"name":"no.such","arguments":{}}`, false},
+		{module.V14, http.MethodPost, "/mcp/tools/content.list", call, true},
+		{module.V14, http.MethodGet, "/mcp/tools/content.list?query=" + url.QueryEscape(call), "", true},
+		{module.V14, http.MethodGet, "/mcp/tools/list", "", false},
+	} {
+		t.Run(c.verb+" "+c.path+" "+c.body, func(t *testing.T) {
+			data := must.Get(fixtures.Builtin("default"))(t)
+			data.Auth.MCP = data.Auth.JSONRPC
+			extension := must.Get(module.New(c.version))(t)
+			mock := must.Get(mockdrupal.New(data, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
+			site := must.Get(mock.Listen("127.0.0.1:0"))(t)
+			defer site.Close()
+			p := must.Get(proxy.New(must.Get(url.Parse(site.URL))(t), proxy.Options{}))(t)
+			before := must.Get(p.Listen("127.0.0.1:0"))(t)
+			defer before.Close()
+			req := must.Get(http.NewRequest(c.verb, before.URL+c.path, strings.NewReader(c.body)))(t)
+			req.Header = http.Header{"Authorization": {asAgent}, "Content-Type": {"application/json"}}
+			resp := must.Get(http.DefaultClient.Do(req))(t)
+			resp.Body.Close()
+			ran := func(entries []journal.Entry) (ran []string) {
+				for _, e := range entries {
+					for _, one := range e.Calls {
+						if one.Ran {
+							ran = append(ran, one.Method+" "+string(one.Params))
+						}
+					}
+				}
+				return ran
+			}
+			have, want := ran(p.Journal().Entries(0)), ran(mock.Journal().Entries(0))
+			if !slices.Equal(have, want) || len(want) > 0 != c.ran {
+				t.Errorf("the proxy saw %q run, the site ran %q (%d)", have, want, resp.StatusCode)
 			}
 		})
 	}

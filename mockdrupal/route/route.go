@@ -31,6 +31,14 @@ const (
 	OAuth   = "oauth-metadata"
 )
 
+// Names of the routes of the Drupal module that is itself a bridge.
+const (
+	MCPList     = "mcp-list"
+	MCPDescribe = "mcp-describe"
+	MCPInvoke   = "mcp-invoke"
+	MCPTool     = "mcp-tool"
+)
+
 // Route is an address of the site.
 type Route struct {
 	Name string
@@ -56,6 +64,16 @@ func Drupal() []Route {
 
 // ReceivesCredentials reports whether the bodies of requests to a route hold passwords or tokens.
 func ReceivesCredentials(name string) bool { return name == Login || name == Token }
+
+// Module lists the routes of the module that is itself a bridge, of all its releases.
+func Module() []Route {
+	return []Route{
+		{MCPList, "/mcp/tools/list"},
+		{MCPDescribe, "/mcp/tools/describe"},
+		{MCPInvoke, "/mcp/tools/invoke"},
+		{MCPTool, "/mcp/tools/{tool}"},
+	}
+}
 
 // Verb is the request's method as Symfony sees it: a POST may name another one in a header.
 func Verb(r *http.Request) string {
