@@ -147,6 +147,9 @@ func boundedExchange(e Exchange, l limits) Exchange {
 		c := &e.Credentials[i]
 		c.Header, c.Scheme, c.User = text(c.Header, 256), text(c.Scheme, 256), text(c.User, 1<<10)
 	}
+	if e.Account != nil {
+		e.Account = &Account{Permissions: notNil(e.Account.Permissions)}
+	}
 	if e.Response != nil {
 		response := boundedMessage(*e.Response, l.body)
 		e.Response = &response

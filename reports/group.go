@@ -109,7 +109,7 @@ func (r *Report) Groups() []Group {
 		blocked[result.ID] = true
 	}
 	at := map[cause]int{}
-	crossed := r.fails("access/no-cross-talk") && !r.fails("access/credentials-forwarded")
+	crossed := r.crosses() && !r.fails("access/credentials-forwarded")
 	other, forwards := r.firstCause(wrongAccount), r.firstCause(notForwarded).kind != notForwarded
 	var groups []Group
 	for i, result := range r.Results {
@@ -118,7 +118,7 @@ func (r *Report) Groups() []Group {
 		}
 		alike := map[cause]cause{} // the first of the result, by all but what was expected
 		add := func(finding int, why cause) {
-			if crossed && finding >= 0 && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || result.exposes(result.Findings[finding]))) {
+			if crossed && finding >= 0 && why.kind != wrongStatus && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || result.exposes(result.Findings[finding]))) {
 				why = cause{kind: shared}
 			} else if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
 				why = other // the same fault runs the calls as another account and shows callers what that may see
@@ -154,10 +154,19 @@ func (r *Report) Groups() []Group {
 				}
 			}
 		}
+		seen := cause{} // the first that an exchange shows; those beside it, whose exchanges were left out, are most likely alike
 		for j, f := range result.Findings {
-			if f.KnownReason == "" {
-				add(j, result.causeOf(f))
+			if f.KnownReason != "" {
+				continue
 			}
+			why := result.causeOf(f)
+			switch {
+			case seen.kind == ofClause:
+				seen = why
+			case why.kind == ofClause && f.Request == nil:
+				why = seen
+			}
+			add(j, why)
 		}
 		if len(result.Findings) == 0 {
 			add(-1, cause{kind: ofMessage, clause: string(result.Verdict), text: result.Message})
@@ -226,6 +235,14 @@ func (r *Report) FirstCause() (Group, bool) {
 // Explains is g as a sentence that says how much of r it explains.
 func (g Group) Explains(r *Report) string {
 	return fmt.Sprintf("%s: explains %d of %s", g.Cause, g.Failing, plural(r.count().Fail, "failure"))
+}
+
+// crosses reports whether a caller gets what is another's, and not a refusal in another form.
+func (r *Report) crosses() bool {
+	result, ok := r.result("access/no-cross-talk")
+	return ok && result.Verdict == Fail && slices.ContainsFunc(result.Findings, func(f Finding) bool {
+		return slices.Contains([]causeKind{ofClause, mismatch, exposed, wrongAccount}, result.causeOf(f).kind)
+	})
 }
 
 func (r *Report) fails(id string) bool {
@@ -341,7 +358,7 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: refusal, status: m.Status, code: code, expected: f.Expected}
 	case m.Status >= 300:
 		return cause{kind: redirect, status: m.Status}
-	case code != "":
+	case code != "" || isError(m):
 		return cause{kind: wrongStatus, status: m.Status}
 	case r.exposes(f) && r.Area != "mcp" && denies.MatchString(f.Expected):
 		return cause{kind: exposed}
@@ -438,6 +455,20 @@ func shapeOf(m Message) (shape, code string, valid bool) {
 		}
 	}
 	return kindOf(body, shapeDepth), code, true
+}
+
+// isError reports whether a body is an error and nothing else, in whatever form.
+func isError(m Message) bool {
+	var body map[string]json.RawMessage
+	if json.Unmarshal([]byte(m.Body), &body) != nil {
+		return false
+	}
+	_, is := body["error"]
+	for _, good := range []string{"tools", "tool", "result"} {
+		_, has := body[good]
+		is = is && !has
+	}
+	return is
 }
 
 // kindOf says what a JSON value is; of an object the names of its members, and of those to a depth.

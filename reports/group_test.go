@@ -27,6 +27,12 @@ func lacking(header string, r Result) Result {
 	return r
 }
 
+// beside is a result with one finding more.
+func beside(f Finding, r Result) Result {
+	r.Findings = append(r.Findings, f)
+	return r
+}
+
 // ranAs is a result of the caller agent in whose exchange a call reached the site as an account.
 func ranAs(user string, r Result) Result {
 	e := &r.Evidence[0]
@@ -55,6 +61,7 @@ func TestGroups(t *testing.T) {
 		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no response"), false, ""},
 		{"crashes", failing("a/1", "200", response(500, "text/html", "<p>1"), ""), failing("b/2", "404", response(500, "text/html", "<p>2"), ""), true, "500 text/html with a body that is no JSON"},
 		{"a bridge that ended", Result{ID: "access/1", Verdict: Fail, Findings: []Finding{{Expected: ToGoOn, Actual: "it ended by itself: exit status 3"}}}, Result{ID: "list/2", Verdict: Fail, Findings: []Finding{{Expected: ToGoOn, Actual: "it ended by itself: exit status 3"}}}, true, "the bridge ended by itself: exit status 3"},
+		{"an exchange that was left out", beside(Finding{Expected: "404", Actual: "200"}, failing("a/1", "200", nil, "closed")), failing("b/2", "404", nil, "closed"), true, "no response: closed"},
 		{"a crash and an unavailable site", failing("a/1", "200", response(500, json, coded("x")), ""), failing("b/2", "200", response(502, json, coded("x")), ""), false, ""},
 		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "error responses without {error: {code, message}}: application/json with detail"},
 		{"two wrong envelopes", failing("a/1", "404", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "404", response(404, json, `{"error":"two"}`), ""), false, ""},
@@ -67,6 +74,7 @@ func TestGroups(t *testing.T) {
 		{"redirects", failing("a/1", "x", response(302, "", ""), ""), failing("b/2", "y", response(302, "text/html", "moved"), ""), true, "302, a redirect"},
 		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 with tools in place of 404 tool_not_found"},
 		{"errors with 200", failing("a/1", "404 tool_not_found", response(200, json, coded("x")), ""), failing("b/2", "400", response(200, json, coded("y")), ""), true, "errors with the status 200"},
+		{"errors as texts with 200", failing("access/no-cross-talk", "a refusal that names no tool", response(200, json, `{"error":"no"}`), ""), failing("invoke/unknown-404", "404 tool_not_found", response(200, json, `{"error":"no"}`), ""), true, "errors with the status 200"},
 		{"callers who get what is denied", failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""), failing("invoke/denied", "a refusal", response(200, json, `{"result":1}`), ""), true, "callers get what the site denies them"},
 		{"calls as another account, and what that may see", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), true, "calls run at the site as the account service, which is not their caller's"},
 		{"a call of another caller beside", ranAs("agent", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), ""))), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},

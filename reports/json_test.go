@@ -35,7 +35,7 @@ func TestReportConformsToItsSchema(t *testing.T) {
 	moved := sample.Kept() // while a clock was moved
 	moved.DurationMS = -1
 	moved.Results[0].DurationMS = math.NaN()
-	moved.Results[0].Evidence = []reports.Exchange{{Request: reports.Message{DurationMS: -3}, Drupal: []reports.Upstream{{DurationMS: math.Inf(1)}}}}
+	moved.Results[0].Evidence = []reports.Exchange{{Account: &reports.Account{}, Request: reports.Message{DurationMS: -3}, Drupal: []reports.Upstream{{DurationMS: math.Inf(1)}}}}
 	sample.MustConform(t, schema, reportJSON(t, moved))
 
 	empty := &reports.Report{}

@@ -88,8 +88,8 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	r = r.Escaped()
 	tail := c.outcome(r, dir)
 	var causes []string
-	for most := 4; most > 0; most-- { // lines of one text; fewer where there is no room
-		if causes = c.causes(r, most); len(causes)+len(tail) <= summaryLines {
+	for _, room := range []struct{ shown, most int }{{summaryCauses, 4}, {summaryCauses, 3}, {summaryCauses, 2}, {2, 2}, {1, 3}, {1, 2}, {1, 1}} {
+		if causes = c.causes(r, room.shown, room.most); len(causes)+len(tail) <= summaryLines {
 			break
 		}
 	}
@@ -100,12 +100,12 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	return err
 }
 
-// causes shows the first cause with what it takes to fix it, the next ones in three lines, and how many more there are. A text
-// has at most most lines.
-func (c *Console) causes(r *reports.Report, most int) []string {
+// causes shows the first cause with what it takes to fix it, the next ones, up to so many, in three lines, and how many more there
+// are. A text has at most most lines.
+func (c *Console) causes(r *reports.Report, number, most int) []string {
 	groups := distinct(r.Groups())
 	var lines, shown []string
-	for i, g := range groups[:min(len(groups), summaryCauses)] {
+	for i, g := range groups[:min(len(groups), number)] {
 		if slices.Contains(shown, g.Clause) { // by another cause
 			g.Clause = g.Clauses[slices.IndexFunc(g.Clauses, func(id string) bool { return !slices.Contains(shown, id) })]
 		}
@@ -126,7 +126,7 @@ func (c *Console) causes(r *reports.Report, most int) []string {
 		lines = append(lines, c.block("got", result.Actual, min(most, 2))...)
 		lines = append(lines, c.block("to do", g.Remedy, most)...)
 	}
-	if more := len(groups) - summaryCauses; more > 0 {
+	if more := len(groups) - number; more > 0 {
 		noun := "causes"
 		if more == 1 {
 			noun = "cause"
