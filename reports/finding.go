@@ -79,20 +79,21 @@ func (r Result) Subject() string {
 	return noted(lead.about(), r.Note)
 }
 
-// payload is the body of a request in a subject, and reply that of a response with what was seen beside it.
+// payload is the body of a request in a subject, query a long query, and reply the body of a response with what was seen beside it.
 var (
+	query   = regexp.MustCompile(`(\?\S{24})\S{8,}`)
 	payload = regexp.MustCompile(`\{.*(\}| bytes more\))`)
 	reply   = regexp.MustCompile(`\{.*\}(, (?:and|but) )`)
 )
 
-// Brief is r's message where there is little room: without those bodies and the other findings.
+// Brief is r's message where there is little room: without those and the other findings.
 func (r Result) Brief() string {
 	lead, ok := r.Lead()
 	if !ok || r.Verdict == Fixed || !lead.compares() {
 		return r.Message
 	}
 	lead.Actual = reply.ReplaceAllString(lead.Actual, "{…}$1")
-	return lead.says(payload.ReplaceAllString(lead.about(), "{…}"))
+	return lead.says(payload.ReplaceAllString(query.ReplaceAllString(lead.about(), "$1…"), "{…}"))
 }
 
 // compares reports whether a finding has an expected and an actual value.

@@ -21,6 +21,7 @@ var replacements = []struct {
 	new string
 }{
 	{regexp.MustCompile(`https://(drupal\.)?example\.(org|com)\b`), "http://SITE"},
+	{regexp.MustCompile(`https://bridge\.example\b`), "http://127.0.0.1:8081"},
 	{regexp.MustCompile(`--listen :([0-9]{4})\b`), "--listen 127.0.0.1:$1"},
 	{regexp.MustCompile(`^(.*bridgecheck run .*--watch)$`), "timeout -s INT 2 $1; test $$? = 124"}, // it watches until Ctrl-C
 	{regexp.MustCompile(`^curl (.*"method":"no\.such")`), "curl --no-fail-with-body $1"},           // it shows a refusal
@@ -65,6 +66,8 @@ var needs = []struct{ page, command, first string }{
 	{"docs/validate-my-bridge.md", "--url http://127.0.0.1:8081", bridgeAt8081},
 	{"docs/gate-a-release.md", "--previous old", "bridgecheck run --exec './my-bridge' --report-dir old"},
 	{"docs/gate-a-release.md", "report serve", "mkdir reports && cp -r old new reports"},
+	{"docs/behind-a-proxy.md", "--url https://bridge.example", bridgeAt8081},
+	{"docs/console.md", "console bridgecheck-report", "bridgecheck run --exec './my-bridge'"},
 	{"docs/go.md", "8081", bridgeAt8081},
 	{"docs/mcp.md", "--transport http", bridgeAtSite},
 	{"docs/mcp.md", "--config bridge.yaml", bridgeAtSite},
@@ -95,8 +98,9 @@ const agent = "identities: {agent: {basic: {user: agent, password: {env: AGENT_P
 
 // files are those that a page takes for granted, by page and name.
 var files = map[string]map[string]string{
-	"README.md":         {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
-	"docs/mcp.md":       {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
-	"docs/mock.md":      {"cases.jsonl": `{"id":"mine/whoami","as":"agent","auth":"basic","request":{"method":"POST","path":"/jsonrpc","headers":{"Content-Type":"application/json"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"my.method\"}"}}`},
-	"docs/my-drupal.md": {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"README.md":            {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"docs/contributing.md": {"go.mod": "module github.com/bridgecheck/bridgecheck\n"},
+	"docs/mcp.md":          {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"docs/mock.md":         {"cases.jsonl": `{"id":"mine/whoami","as":"agent","auth":"basic","request":{"method":"POST","path":"/jsonrpc","headers":{"Content-Type":"application/json"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"my.method\"}"}}`},
+	"docs/my-drupal.md":    {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
 }
