@@ -61,7 +61,7 @@ func (f *File) secret(s Secret) (string, error) {
 		if bare := strings.Trim(s.Env, "${}"); value == "" && bare != s.Env {
 			return "", fmt.Errorf("%s is not set: write the name alone, {env: %s}", from, bare)
 		}
-		if value == "" {
+		if _, set := os.LookupEnv(s.Env); !set {
 			return "", fmt.Errorf("%s is not set", from)
 		}
 	case s.File != "":
