@@ -19,11 +19,12 @@ var ErrTimeout = errors.New("no response within the time-out")
 // NoResponse says, in words for the bridge's author, why a request got no response.
 func NoResponse(ctx context.Context, err error) error {
 	var (
-		dns  *net.DNSError
-		host x509.HostnameError
-		cert *tls.CertificateVerificationError
-		rec  tls.RecordHeaderError
-		op   *net.OpError
+		dns      *net.DNSError
+		host     x509.HostnameError
+		stranger x509.UnknownAuthorityError
+		cert     *tls.CertificateVerificationError
+		rec      tls.RecordHeaderError
+		op       *net.OpError
 	)
 	switch {
 	case context.Cause(ctx) == ErrTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
@@ -32,6 +33,8 @@ func NoResponse(ctx context.Context, err error) error {
 		return fmt.Errorf("no such host: %s", dns.Name)
 	case errors.As(err, &host):
 		return fmt.Errorf("the TLS certificate is for %s, and not for %s: check the name in the URL", namesOf(host.Certificate), host.Host)
+	case errors.As(err, &stranger):
+		return fmt.Errorf("the TLS certificate is not trusted: it is of no authority that this machine knows (tls.ca in the configuration names a file of certificates to trust)")
 	case errors.As(err, &cert):
 		return fmt.Errorf("the TLS certificate is not trusted: %w (tls.ca in the configuration names a file of certificates to trust)", cert.Err)
 	case errors.As(err, &rec):
