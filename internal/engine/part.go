@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -177,6 +179,14 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 	}
 	joined.Started, joined.DurationMS = reports.Wall(all)
 	o.cut = joined.CutShort != ""
+	if strings.HasPrefix(joined.CutShort, "the site ") { // what it was to blame for is no finding, whichever process met it first
+		for id, r := range o.results {
+			if e, ok := r.Blamed(); ok && e.Response != nil && client.Failing(e.Response.Status) {
+				delete(o.results, id)
+				delete(o.blocked, id)
+			}
+		}
+	}
 	return o, &joined, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // Shards come from other machines. What is read of one is written again as it was, and merged or refused.
@@ -48,6 +49,20 @@ func TestWhatWasFoundFirstCountsWhereTheSecondTimeIsCutShort(t *testing.T) {
 		cut := first.CutShort(c.why, []*engine.Part{part(c.again, reports.Result{ID: "list/a", Verdict: reports.Pass})})
 		if cut != (c.want != "") || first.Report.CutShort != c.want || len(first.Report.Results) != 1 || first.Report.Results[0].ID != "list/b" {
 			t.Errorf("ended by %q and %q, it is cut short: %t, by %q, with %v", c.why, c.again, cut, first.Report.CutShort, first.Report.Results)
+		}
+	}
+}
+
+// Where a site that went away ended the run, its 503 breaks no clause.
+func TestASiteThatWentAwayBreaksNoClause(t *testing.T) {
+	at := must.Get(must.Get(contract.Load())(t).At("1.1"))(t)
+	for why, want := range map[string]reports.Verdict{"the site responds to everything with 503 since 12:00:00 UTC": reports.NotTestable, "interrupted": reports.Fail} {
+		r := reports.Result{ID: "list/answers-json", Level: reports.MUST, Verdict: reports.Fail, Findings: []reports.Finding{{Subject: "list", Expected: "200", Actual: "503", Request: new(0)}},
+			Evidence: []reports.Exchange{{Response: &reports.Message{Status: 503}}}}
+		joined := must.Get(engine.Join(nil, &engine.Part{Contract: "1.1", Selected: []string{r.ID},
+			Report: &reports.Report{Ledger: reports.Ledger{Revision: at.Revision}, CutShort: why, Results: []reports.Result{r}}}))(t)
+		if len(joined.Results) != 1 || joined.Results[0].Verdict != want {
+			t.Errorf("cut short since %s: %+v", why, joined.Results)
 		}
 	}
 }
