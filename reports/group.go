@@ -358,7 +358,7 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: refusal, status: m.Status, code: code, expected: f.Expected}
 	case m.Status >= 300:
 		return cause{kind: redirect, status: m.Status}
-	case code != "" || isError(m):
+	case code != "" || !byMCP && isError(m):
 		return cause{kind: wrongStatus, status: m.Status}
 	case r.exposes(f) && r.Area != "mcp" && denies.MatchString(f.Expected):
 		return cause{kind: exposed}

@@ -33,6 +33,12 @@ func beside(f Finding, r Result) Result {
 	return r
 }
 
+// atMCP is a result whose request went to the endpoint of MCP.
+func atMCP(r Result) Result {
+	r.Evidence[0].Request.URL = "http://b/mcp"
+	return r
+}
+
 // ranAs is a result of the caller agent in whose exchange a call reached the site as an account.
 func ranAs(user string, r Result) Result {
 	e := &r.Evidence[0]
@@ -75,6 +81,7 @@ func TestGroups(t *testing.T) {
 		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 with tools in place of 404 tool_not_found"},
 		{"errors with 200", failing("a/1", "404 tool_not_found", response(200, json, coded("x")), ""), failing("b/2", "400", response(200, json, coded("y")), ""), true, "errors with the status 200"},
 		{"errors as texts with 200", failing("access/no-cross-talk", "a refusal that names no tool", response(200, json, `{"error":"no"}`), ""), failing("invoke/unknown-404", "404 tool_not_found", response(200, json, `{"error":"no"}`), ""), true, "errors with the status 200"},
+		{"errors of MCP", atMCP(failing("mcp/a", "a result", response(200, json, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602}}`), "")), atMCP(failing("mcp/b", "another result", response(200, json, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602}}`), "")), false, ""},
 		{"callers who get what is denied", failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""), failing("invoke/denied", "a refusal", response(200, json, `{"result":1}`), ""), true, "callers get what the site denies them"},
 		{"calls as another account, and what that may see", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), true, "calls run at the site as the account service, which is not their caller's"},
 		{"a call of another caller beside", ranAs("agent", ranAs("service", failing("access/anonymous", "401", response(200, json, `{"result":1}`), ""))), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},
