@@ -399,8 +399,13 @@ func permitAnonymous(ctx context.Context, t *check.T, shown func(context.Context
 		i = len(site.Roles) - 1
 	}
 	site.Roles[i].Permissions = append(site.Roles[i].Permissions, permissions...)
-	before := shown(ctx)
-	t.Cleanup(func(ctx context.Context) { t.AwaitBack(ctx, func() bool { return shown(ctx) == before }) })
+	unknown := func(ctx context.Context) int { // what the site refuses at once, the bridge may still look up among the tools that it has kept
+		return t.As(check.Anonymous).Invoke(ctx, scenario.NoSuchTool, check.Args{}).Status
+	}
+	before, refused := shown(ctx), unknown(ctx)
+	t.Cleanup(func(ctx context.Context) {
+		t.AwaitBack(ctx, func() bool { return shown(ctx) == before && unknown(ctx) == refused })
+	})
 	t.Replace(ctx, site)
 	t.Await(ctx, func() bool { return shown(ctx) })
 }
