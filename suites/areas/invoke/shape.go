@@ -293,6 +293,11 @@ func beAcceptedOrTooLarge(tool string) OmegaMatcher {
 	})
 }
 
+// refusesLong reports whether a bridge takes bodies of this length for too large, which it may up to 1 MiB, too.
+func refusesLong(r *check.Response) bool {
+	return r.Status == http.StatusRequestEntityTooLarge && len(r.Shown) > 64<<10
+}
+
 // beRefusedForSize matches the response to a body that is far too large: 413, 400, or a closed connection.
 func beRefusedForSize() OmegaMatcher {
 	return match.MatchWhere("413, 400 or a closed connection", func(r *check.Response) bool {
