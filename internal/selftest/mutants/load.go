@@ -34,6 +34,15 @@ func loadMutants() []Mutant {
 					return next.RoundTrip(r)
 				})(next)
 			}},
+		{Name: "fast-calls-wait-for-the-time-out", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer, Why: "a pool of connections to the site with a fixed size, and no limit on how many one method takes",
+			Transport: func(next http.RoundTripper) http.RoundTripper {
+				places := make(chan struct{}, 16)
+				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+					places <- struct{}{}
+					defer func() { <-places }()
+					return next.RoundTrip(r)
+				})(next)
+			}},
 		{Name: "page-costs-the-catalogue", Breaks: Clauses("load/large-catalogue"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				for cursor := p.Object["nextCursor"]; cursor != nil && cursor != "" && p.Cursor == ""; {
