@@ -157,6 +157,9 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 			t.Errorf("%s: it begins with %s, and the first cause is %q of %s: %q", c.name, first.ID, groups[0].Cause, groups[0].Clause, groups[0].Remedy)
 		}
 	}
+	if got := (Result{ID: "access/no-cross-talk", Message: "invoke/answers-result tests that: a plain result does not come back"}).Severity(); got != Execution {
+		t.Errorf("a failed positive control of an exposure: want execution, got %v", got)
+	}
 	if got := (Result{ID: "nothing/known"}).Severity(); got != Protocol {
 		t.Errorf("a clause of no row has the severity %s", got)
 	}

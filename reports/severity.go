@@ -47,11 +47,15 @@ var severityOf = []struct {
 	{Execution, `invoke/* upstream/* replicas/runs-once per-tool/name-binds fresh/removed-tool`},
 }
 
-// Severity is that of a breach of the clause.
+// Severity is that of a breach of the clause; of another one, where all that was found is that its positive control fails.
 func (r Result) Severity() Severity {
+	id := r.ID
+	if other, _, blocked := strings.Cut(r.Message, " tests that: "); blocked && !strings.Contains(other, " ") {
+		id = other
+	}
 	for _, row := range severityOf {
 		for glob := range strings.FieldsSeq(row.globs) {
-			if ok, _ := path.Match(glob, r.ID); ok { // the globs are ours, so no error is possible
+			if ok, _ := path.Match(glob, id); ok { // the globs are ours, so no error is possible
 				return row.severity
 			}
 		}
