@@ -183,6 +183,23 @@ func TestRealSitesAreLoggedInto(t *testing.T) {
 	}
 }
 
+// A Drupal reads 72 bytes of a password, and takes what differs behind them: no bridge is to blame for that.
+func TestAPasswordLongerThanTheSiteReads(t *testing.T) {
+	s := newRealSite(t)
+	long := strings.Repeat("long", 20)
+	bridge := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); strings.HasPrefix(password, long[:72]) {
+			r.SetBasicAuth("agent", "agent-pass")
+		}
+		s.bridge.ServeHTTP(w, r)
+	}))
+	t.Setenv("SECRET", long)
+	o := runWith(t, t.TempDir(), "url: "+bridge+"\nidentities:\n  agent: {basic: {user: agent, password: {env: SECRET}}}\nonly: [access/bad-credentials]\n")
+	if o.code != exitOK || o.report.Summary.Pass != 1 {
+		t.Errorf("the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
 // issued is a certificate with its key, as files.
 type issued struct {
 	certificate *x509.Certificate

@@ -132,6 +132,29 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 	}
 }
 
+// A Drupal reads 72 bytes of a password, as bcrypt does, and names the configuration of a role after it.
+func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
+	if *siteURL != "" {
+		t.Skip("SKIPPED: -site: the site is a Drupal")
+	}
+	mock := must.Get(mockdrupal.New(must.Get(fixtures.Builtin("default"))(t), mockdrupal.Options{ControlToken: "a-token"}))(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, ok := r.BasicAuth(); ok && len(password) >= 72 {
+			if u, found := mock.Site().User(name); found && strings.HasPrefix(u.Password, password[:72]) {
+				r.SetBasicAuth(name, u.Password)
+			}
+		}
+		mock.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	remote := must.Get(suitessite.OpenRemote(t.Context(), must.Get(control.New(server.URL, "a-token"))(t)))(t)
+	for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{"access/bad-credentials", "access/credentials-forwarded"}).Results {
+		if r.Verdict != reports.Pass {
+			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
+		}
+	}
+}
+
 // runBeforeControlledSite tests a mutant by the clauses that it fails over the mock, before a Drupal by all of their areas.
 func runBeforeControlledSite(t *testing.T, m mutants.Mutant, golden []string) *reports.Report {
 	t.Helper()

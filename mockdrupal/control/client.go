@@ -112,6 +112,9 @@ func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 		var refusal struct{ Error string }
 		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Error == "" {
 			refusal.Error = "there is no control plane at " + c.base
+			if res.StatusCode >= http.StatusInternalServerError {
+				refusal.Error = fmt.Sprintf("%s %s fails with %d: see the log of the site", verb, c.base+path, res.StatusCode)
+			}
 		}
 		return &Error{res.StatusCode, exact.Cut(refusal.Error, longestError)}
 	}

@@ -93,12 +93,15 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 		for i, who := range accounts {
 			name := string(who)
 			d.accounts.Store(who, true)
-			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
-			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{name},
+			site.Roles = append(site.Roles, fixtures.Role{ID: roleOf(who), Permissions: permissions})
+			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{roleOf(who)},
 				Tokens: []fixtures.Token{{Value: name + "-token"}}})
 		}
 	})
 }
+
+// roleOf is the role of an account of NewUsers. Its configuration has its name, in which a Drupal refuses an apostrophe.
+func roleOf(who client.Identity) string { return strings.ReplaceAll(string(who), "'", "_") }
 
 // Made reports whether an account is one of NewUsers.
 func (d *Drupal) Made(who client.Identity) bool {
@@ -110,7 +113,7 @@ func (d *Drupal) Made(who client.Identity) bool {
 func (d *Drupal) Permit(who client.Identity, permissions ...string) {
 	d.ChangePeople(func(site *fixtures.Site) {
 		for i := range site.Roles {
-			if site.Roles[i].ID == string(who) {
+			if site.Roles[i].ID == roleOf(who) {
 				site.Roles[i].Permissions = permissions
 			}
 		}
