@@ -14,16 +14,17 @@ type Core struct {
 	Charset   string // as pages and texts name it
 	// ErrorStatus: X-Drupal-Dynamic-Cache of an error names its status.
 	ErrorStatus bool
+	BundleTypes bool   // the name of an entity type with a colon is one of a bundle, by which nothing can be loaded
 	Source      string // where this is from
 }
 
 // Cores lists the versions that the mock can be, the oldest first. The first is the default, as it was recorded.
 func Cores() []Core {
 	return []Core{
-		{"10.6", "Drupal 10 (https://www.drupal.org)", "UTF-8", false, "recorded (10.4.9); seen on 10.6"},
-		{"11.3", "Drupal 11 (https://www.drupal.org)", "UTF-8", false, "documentation: as 10.6 but for the generator"},
-		{"11.4", "Drupal 11 (https://www.drupal.org)", "utf-8", true, "seen on 11.4.5; drupal.org/node/3584640 for the header of errors"},
-		{"12", "Drupal 12 (https://www.drupal.org)", "utf-8", true, "assumption: as 11.4 but for the generator"},
+		{"10.6", "Drupal 10 (https://www.drupal.org)", "UTF-8", false, false, "recorded (10.4.9); seen on 10.6"},
+		{"11.3", "Drupal 11 (https://www.drupal.org)", "UTF-8", false, false, "documentation: as 10.6 but for the generator"},
+		{"11.4", "Drupal 11 (https://www.drupal.org)", "utf-8", true, true, "seen on 11.4.5; drupal.org/node/3584640 for the header of errors"},
+		{"12", "Drupal 12 (https://www.drupal.org)", "utf-8", true, true, "assumption: as 11.4 but for the generator"},
 	}
 }
 

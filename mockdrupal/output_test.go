@@ -175,14 +175,24 @@ func TestLinksAsSymfonyMakesThem(t *testing.T) {
 }
 
 func TestVersionsOfDrupal(t *testing.T) {
+	site := smallSite()
+	site.Methods = append(site.Methods, fixtures.Method{ID: "test.entity", Usage: "Entity", Params: []fixtures.Param{{Name: "e", Factory: "entity"}},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Entity, By: "e"}})
 	for _, core := range mockdrupal.Cores() {
-		s := start(t, smallSite(), mockdrupal.Options{Drupal: core.Version})
+		s := start(t, site, mockdrupal.Options{Drupal: core.Version})
 		res, _ := do(t, "GET", s.URL+"/jsonrpc/methods", "")
 		if found, ok := mockdrupal.DetectCore(res.Header); !ok || found.Version != core.Version && found.Generator != core.Generator {
 			t.Errorf("%s is taken for %+v: %v", core.Version, found, res.Header)
 		}
 		if kind := res.Header.Get("Content-Type"); kind != "text/html; charset="+core.Charset {
 			t.Errorf("%s: %s", core.Version, kind)
+		}
+		entity, said := `{"jsonrpc":"2.0","id":1,"method":"test.entity","params":{"e":{"type":"node:page"}}}`, `The \u0022node:page\u0022 entity type does not exist.`
+		if core.BundleTypes {
+			said = "Bundle entity types are not supported directly."
+		}
+		if _, body := call(t, s, "agent", entity); !strings.Contains(body, said) {
+			t.Errorf("%s: %s, expected %s", core.Version, body, said)
 		}
 		want := "MISS"
 		if core.ErrorStatus {

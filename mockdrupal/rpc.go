@@ -416,7 +416,7 @@ func (x *request) convert(p param, v php.Value) (php.Value, *rpcError) {
 		return nil, uncaught
 	}
 	if p.IsEntity() {
-		return x.state.loadEntity(v.(*php.Array))
+		return x.state.loadEntity(x.d.core, v.(*php.Array))
 	}
 	return v, nil
 }

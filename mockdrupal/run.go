@@ -245,12 +245,14 @@ var configEntities = []string{"node_type", "user_role", "block", "menu", "taxono
 	"entity_view_mode", "entity_form_mode", "field_config", "field_storage_config", "action", "image_style"}
 
 // loadEntity is the module's EntityParameterFactory, upon Drupal's entity repository.
-func (s *snapshot) loadEntity(reference *php.Array) (php.Value, *rpcError) {
+func (s *snapshot) loadEntity(core Core, reference *php.Array) (php.Value, *rpcError) {
 	kind, uuid := php.ToString(reference.Member("type")), reference.Member("uuid")
 	list, listed := s.site.Content[kind]
 	table, isContent := contentEntities[kind]
 	isConfig := slices.Contains(configEntities, kind)
 	switch {
+	case core.BundleTypes && strings.Contains(kind, ":"):
+		return nil, internalError("Bundle entity types are not supported directly.")
 	case !listed && !isContent && !isConfig:
 		return nil, internalError(`The "` + kind + `" entity type does not exist.`)
 	case uuid == nil && !isConfig:

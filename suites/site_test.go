@@ -81,6 +81,9 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 			}
 		}()
 	}
+	elsewhere := func(site *mockdrupal.Drupal) {
+		site.Arm(mockdrupal.Fault{Kind: fault.Status, Status: http.StatusNotFound}) //nolint:errcheck // the run shows it
+	}
 	well := func(*mockdrupal.Drupal) {}
 	slowList := func(bridge http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,6 +102,7 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 	}{
 		{"dead from the start, seen", true, dead, nil, "the site behind the bridge responds 502"},
 		{"dead from the start, unseen", false, dead, nil, "the bridge responds, its site does not"},
+		{"at another address, seen", true, elsewhere, nil, "responds to GET /jsonrpc/methods with 404: --drupal is"},
 		{"dies, seen", true, dies, nil, "the site behind the bridge responds 502"},
 		{"dies, unseen", false, dies, nil, "the site responds to everything with 503"},
 		{"flaps, seen", true, flaps, nil, "the site behind the bridge responds 502"},

@@ -196,7 +196,11 @@ func siteDown(t *check.T, list *check.Response) error {
 		if t.Drupal != nil {
 			return nil
 		}
-		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it does not respond: %s", t.Redact.Text(list.Outcome()))
+		how, entries := "does not respond", t.Upstream.Journal()
+		if last := entries[len(entries)-1]; last.Status == http.StatusNotFound {
+			how = fmt.Sprintf("responds to %s %s with 404: --drupal is the address of its front page, and its modules jsonrpc and jsonrpc_discovery have to be installed", last.HTTPMethod, last.Path)
+		}
+		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it %s; the bridge says %s", how, t.Redact.Text(list.Outcome()))
 	} else if why := machine.FewPorts(); t.Upstream != nil && why != "" {
 		return fmt.Errorf("the bridge reaches no site: %s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil {
