@@ -148,8 +148,8 @@ func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
 	}))
 	defer server.Close()
 	remote := must.Get(suitessite.OpenRemote(t.Context(), must.Get(control.New(server.URL, "a-token"))(t)))(t)
-	for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{"access/bad-credentials", "access/credentials-forwarded"}).Results {
-		if r.Verdict != reports.Pass {
+	for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{"access/bad-credentials", "access/credentials-forwarded", "load/large-catalogue"}).Results {
+		if (r.Verdict != reports.Pass) != (r.ID == "load/large-catalogue") { // a Drupal is slow with 10,000 methods
 			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 		}
 	}
