@@ -3,7 +3,9 @@ package wholefile
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
@@ -49,4 +51,23 @@ func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
+}
+
+func TestALockIsOnesAlone(t *testing.T) {
+	dir := t.TempDir()
+	unlock := Lock(dir)
+	second := make(chan struct{})
+	go func() {
+		Lock(dir)()
+		close(second)
+	}()
+	select {
+	case <-second:
+		if runtime.GOOS == "linux" {
+			t.Error("two have the lock")
+		}
+	case <-time.After(50 * time.Millisecond):
+	}
+	unlock()
+	<-second
 }
