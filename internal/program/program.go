@@ -43,6 +43,7 @@ func Path() (string, error) {
 	file := filepath.Join(dir, "bridgecheck")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", file, "./cmd/bridgecheck")
 	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are: each thread of the C library takes 64 MiB of addresses
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build bridgecheck: %w\n%s", err, out)
 	}
