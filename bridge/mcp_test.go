@@ -187,7 +187,8 @@ func TestStdioSaysThatTheSiteRefusesTheAccount(t *testing.T) {
 	for in, answers := range map[string]int{"": 0, `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n" + initialize + "\n": 1} {
 		var out strings.Builder
 		err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "wrong")
-		if err == nil || !strings.HasPrefix(err.Error(), "the site refuses the account: ") || strings.Count(out.String(), err.Error()) != answers || strings.Count(out.String(), "\n") != answers {
+		if err == nil || !strings.HasPrefix(err.Error(), "the site refuses the account: ") ||
+			strings.Count(out.String(), err.Error()) != answers || strings.Count(out.String(), "\n") != answers {
 			t.Errorf("after %q the error is %v, and the client got %q", in, err, &out)
 		}
 	}

@@ -27,7 +27,7 @@ func (e *Engine) asker(who caller.Caller) caller.Caller {
 func (e *Engine) accountEntry(who caller.Caller) *entry {
 	account := e.o.Account.For(who)
 	account.Trace = caller.Trace{}
-	en := e.callers.GetOrSet(account.Identity, &entry{who: account, account: true})
+	en := e.callers.GetOrMake(account.Identity, func() *entry { return &entry{who: account, account: true} })
 	en.seen.Store(e.now())
 	return en
 }

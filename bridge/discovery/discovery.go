@@ -52,7 +52,7 @@ type Engine struct {
 	ttl        time.Duration
 	builder    *builder
 	callers    *recent.Cache[caller.Identity, *entry]
-	strangers  *recent.Cache[caller.Identity, *entry] // whom the site has shown no tools yet: they displace no caller
+	strangers  *recent.Cache[caller.Identity, *entry] // to whom the site has shown no tools yet: they displace no caller
 	spoken     spoken
 	kept       *kept        // apart: what ends with a set must not hold the engine, which holds sets
 	generation atomic.Int64 // goes up when the whole cache becomes doubtful
@@ -99,6 +99,9 @@ type flight struct {
 	cancel  context.CancelFunc
 }
 
+// maxStrangers is how many callers are remembered to whom the site has shown no tools, most of them because it refused them.
+const maxStrangers = 4096
+
 // New makes an engine. It asks the site nothing before the first caller comes.
 func New(o Options) (*Engine, error) {
 	b, err := newBuilder(o.Rules, o.Account != nil, o.Logger)
@@ -107,7 +110,7 @@ func New(o Options) (*Engine, error) {
 	}
 	const usual = 4 << 10 // bytes of a caller; one with a longer credential counts for several
 	if o.MaxCallers < 1 {
-		return nil, fmt.Errorf("discovery: %d callers are to be remembered, at least 1 must be", o.MaxCallers)
+		return nil, fmt.Errorf("discovery: the number of remembered callers must be at least 1, got %d", o.MaxCallers)
 	}
 	remember := func(callers int) *recent.Cache[caller.Identity, *entry] {
 		return recent.New[caller.Identity](callers*usual, func(en *entry) int { return max(usual, en.who.Size()) })
@@ -173,7 +176,7 @@ func (e *Engine) entry(who caller.Caller) *entry {
 		return en
 	}
 	who.Trace = caller.Trace{}
-	return e.strangers.GetOrSet(who.Identity, &entry{who: who})
+	return e.strangers.GetOrMake(who.Identity, func() *entry { return &entry{who: who} })
 }
 
 func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
@@ -203,9 +206,6 @@ func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation ==
 func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
-
-// maxStrangers is how many callers are remembered whom the site has shown no tools, most of them since it refused them.
-const maxStrangers = 4096
 
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not responded yet")
@@ -296,7 +296,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, who caller.Caller, gen
 	}
 	en.known.Store(now)
 	if now.set != nil {
-		e.callers.GetOrSet(en.who.Identity, en)
+		e.callers.GetOrMake(en.who.Identity, func() *entry { return en })
 		e.strangers.Remove(en.who.Identity)
 		e.keep(now.set)
 	}
@@ -491,7 +491,7 @@ func (e *Engine) Diagnostics() []translate.Diagnostic {
 	return all
 }
 
-// Callers is the number of callers that are remembered.
+// Callers is the number of callers that are remembered and have seen tools.
 func (e *Engine) Callers() int { return e.callers.Len() }
 
 func (e *Engine) observe(outcome string) {

@@ -38,7 +38,7 @@ func (s spoken) limit(who caller.Caller) caller.Caller {
 		return who
 	}
 	now := time.Now()
-	t := s.callers.GetOrSet(who.Owner(), &callerLanguages{since: now})
+	t := s.callers.GetOrMake(who.Owner(), func() *callerLanguages { return &callerLanguages{since: now} })
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Sub(t.since) > languagesFor {

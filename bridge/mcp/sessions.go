@@ -48,7 +48,7 @@ type Shared interface {
 	Ended(id string) bool           // whether one of them reported that; false where that cannot be found out
 }
 
-// ending is that of a session: its id, and when it had ended anyway.
+// ending is a session that has ended: its id, and when it would have ended by itself.
 type ending struct {
 	id    string
 	until time.Time

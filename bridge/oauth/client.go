@@ -41,7 +41,8 @@ type remembered[V any] struct {
 
 // newMemory makes a memory of values that hold so many bytes each.
 func newMemory[V any](now func() time.Time, size func(V) int) *memory[V] {
-	return &memory[V]{now: now, kept: recent.New[[sha256.Size]byte](maxRemembered*usualSize, func(r *remembered[V]) int { return max(size(r.value), usualSize) })}
+	weigh := func(r *remembered[V]) int { return max(size(r.value), usualSize) }
+	return &memory[V]{now: now, kept: recent.New[[sha256.Size]byte](maxRemembered*usualSize, weigh)}
 }
 
 // of returns what is known of a token, or asks; until is how long the response, or the error, is kept; zero: not at all.

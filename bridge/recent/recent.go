@@ -41,14 +41,15 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// GetOrSet returns the value of a key, which becomes v where there was none.
-func (c *Cache[K, V]) GetOrSet(key K, v V) V {
+// GetOrMake returns the value of a key, which is made where there was none.
+func (c *Cache[K, V]) GetOrMake(key K, make func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.byKey[key]; e != nil {
 		c.order.MoveToFront(e)
 		return e.Value.(item[K, V]).value
 	}
+	v := make()
 	c.add(key, v)
 	return v
 }

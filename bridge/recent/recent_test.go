@@ -55,15 +55,15 @@ func TestCache(t *testing.T) {
 				c.Set(v.key, v)
 				set(v)
 			},
-			"get or set": func(t *rapid.T) {
+			"get or make": func(t *rapid.T) {
 				v := value{key.Draw(t, "key"), rapid.IntRange(1, most).Draw(t, "weight")}
 				expected, ok := use(v.key)
 				if !ok {
 					expected = v
 					set(v)
 				}
-				if got := c.GetOrSet(v.key, v); got != expected {
-					t.Fatalf("GetOrSet(%v) = %v, want %v", v, got, expected)
+				if got := c.GetOrMake(v.key, func() value { return v }); got != expected {
+					t.Fatalf("GetOrMake(%v) = %v, want %v", v, got, expected)
 				}
 			},
 			"remove": func(t *rapid.T) {

@@ -26,7 +26,7 @@ type Rates struct {
 	buckets   *recent.Cache[[sha256.Size]byte, *rate.Limiter] // by the digest of a caller's digest and a tool
 }
 
-// maxBuckets bounds the memory; the bucket that was used least goes first.
+// maxBuckets bounds the memory; the bucket that was used the longest ago goes first.
 const maxBuckets = 100_000
 
 // NewRates allows each caller perSecond calls of each tool, and burst at once; nil when perSecond is not positive.
@@ -34,7 +34,8 @@ func NewRates(perSecond float64, burst int, now func() time.Time) *Rates {
 	if perSecond <= 0 {
 		return nil
 	}
-	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: recent.New[[sha256.Size]byte, *rate.Limiter](maxBuckets, nil)}
+	buckets := recent.New[[sha256.Size]byte, *rate.Limiter](maxBuckets, nil)
+	return &Rates{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}
 }
 
 // Allow takes one call out of the caller's bucket, or gives a RateLimited fault with the time to wait.
@@ -59,7 +60,7 @@ var errAlone = errors.New("nothing is shared")
 
 // take takes one call out of a bucket of this replica, or returns the time to wait.
 func (l *Rates) take(key [sha256.Size]byte) time.Duration {
-	bucket := l.buckets.GetOrSet(key, rate.NewLimiter(l.perSecond, l.burst))
+	bucket := l.buckets.GetOrMake(key, func() *rate.Limiter { return rate.NewLimiter(l.perSecond, l.burst) })
 	now := l.now()
 	r := bucket.ReserveN(now, 1)
 	wait := r.DelayFrom(now)

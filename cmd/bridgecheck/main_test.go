@@ -53,7 +53,8 @@ func TestScripts(t *testing.T) {
 
 // nulls are the servers that are no bridge.
 var nulls = map[string]http.HandlerFunc{
-	"GATEWAY":   respond(502, "text/html", "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n"),
+	"GATEWAY": respond(502, "text/html", "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"+
+		"<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n"),
 	"REFUSES":   respond(401, "application/json", `{"error":{"code":"authentication_required","message":"no"}}`),
 	"NOT_FOUND": respond(404, "text/plain", "not here"),
 	"BROKEN":    respond(500, "text/plain", "out of order"),

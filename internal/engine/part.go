@@ -125,12 +125,14 @@ func (p *Part) leave(clauses []string) {
 // CutShort takes out of p what parts that test its clauses again have found, which ended for a reason before they were through; "":
 // as one of them says. False: they were through.
 func (p *Part) CutShort(why string, again []*Part) bool {
+	var found []string
 	for _, other := range again {
 		why = cmp.Or(why, other.Report.CutShort)
 		for _, r := range other.Report.Results {
-			p.leave([]string{r.ID})
+			found = append(found, r.ID)
 		}
 	}
+	p.leave(found)
 	p.Report.CutShort = why
 	return why != ""
 }

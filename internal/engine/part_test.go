@@ -56,8 +56,11 @@ func TestWhatWasFoundFirstCountsWhereTheSecondTimeIsCutShort(t *testing.T) {
 // Where a site that went away ended the run, its 503 breaks no clause.
 func TestASiteThatWentAwayBreaksNoClause(t *testing.T) {
 	at := must.Get(must.Get(contract.Load())(t).At("1.1"))(t)
-	for why, want := range map[string]reports.Verdict{"the site responds to everything with 503 since 12:00:00 UTC": reports.NotTestable, "interrupted": reports.Fail} {
-		r := reports.Result{ID: "list/answers-json", Level: reports.MUST, Verdict: reports.Fail, Findings: []reports.Finding{{Subject: "list", Expected: "200", Actual: "503", Request: new(0)}},
+	for why, want := range map[string]reports.Verdict{
+		"the site responds to everything with 503 since 12:00:00 UTC": reports.NotTestable, "interrupted": reports.Fail,
+	} {
+		r := reports.Result{ID: "list/answers-json", Level: reports.MUST, Verdict: reports.Fail,
+			Findings: []reports.Finding{{Subject: "list", Expected: "200", Actual: "503", Request: new(0)}},
 			Evidence: []reports.Exchange{{Response: &reports.Message{Status: 503}}}}
 		joined := must.Get(engine.Join(nil, &engine.Part{Contract: "1.1", Selected: []string{r.ID},
 			Report: &reports.Report{Ledger: reports.Ledger{Revision: at.Revision}, CutShort: why, Results: []reports.Result{r}}}))(t)

@@ -83,7 +83,8 @@ func WriteAll(r *reports.Report, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer wholefile.Lock(dir)()                // two runs that end at the same time leave the files of one of them
+	// Two runs that end at the same time leave the files of one of them.
+	defer wholefile.Lock(dir)()
 	if err := r.WriteBodies(dir); err != nil { // which report.json names
 		return err
 	}
