@@ -33,7 +33,7 @@ func New(o Options) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	kept.start()
-	o.warn(c.log)
+	o.Warn(c.log)
 	return &Bridge{core: c, kept: kept}, nil
 }
 
@@ -106,7 +106,7 @@ func (b *Bridge) Reload(o Options) error {
 	old := b.core
 	b.core = c
 	b.mu.Unlock()
-	o.warn(c.log)
+	o.Warn(c.log)
 	old.mcp.Drain() // or its streams would keep it alive
 	b.retiring.Go(func() {
 		old.active.Wait()

@@ -68,8 +68,8 @@ func (o *Options) checkMode(path string) {
 		path, does, info.Mode().Perm(), quoted(path)))
 }
 
-// warn logs the warnings.
-func (o Options) warn(log *slog.Logger) {
+// Warn logs what New warns of: files with secrets that others may read or change.
+func (o Options) Warn(log *slog.Logger) {
 	o.checkMode(o.TLSKey)
 	for _, text := range o.warnings {
 		log.Warn(text)

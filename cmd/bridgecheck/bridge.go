@@ -157,6 +157,7 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
+		o.Warn(o.Logger)
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "the settings are valid")
 		return err
 	}
