@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -71,7 +72,7 @@ func (o *Options) checkMode(path string) {
 // Warn logs what New warns of: files with secrets that others may read or change.
 func (o Options) Warn(log *slog.Logger) {
 	o.checkMode(o.TLSKey)
-	for _, text := range o.warnings {
+	for _, text := range slices.Compact(slices.Sorted(slices.Values(o.warnings))) { // a file may hold two secrets
 		log.Warn(text)
 	}
 }
