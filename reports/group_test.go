@@ -157,7 +157,7 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 			t.Errorf("%s: it begins with %s, and the first cause is %q of %s: %q", c.name, first.ID, groups[0].Cause, groups[0].Clause, groups[0].Remedy)
 		}
 	}
-	if got := (Result{ID: "access/no-cross-talk", Message: "invoke/answers-result tests that: a plain result does not come back"}).Severity(); got != Execution {
+	if got := (Result{ID: "access/no-cross-talk", BlockedBy: []string{"invoke/answers-result"}}).Severity(); got != Execution {
 		t.Errorf("a failed positive control of an exposure: want execution, got %v", got)
 	}
 	if got := (Result{ID: "nothing/known"}).Severity(); got != Protocol {

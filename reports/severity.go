@@ -50,8 +50,8 @@ var severityOf = []struct {
 // Severity is that of a breach of the clause; of another one, where all that was found is that its positive control fails.
 func (r Result) Severity() Severity {
 	id := r.ID
-	if other, _, blocked := strings.Cut(r.Message, " tests that: "); blocked && !strings.Contains(other, " ") {
-		id = other
+	if len(r.BlockedBy) > 0 {
+		id = r.BlockedBy[0]
 	}
 	for _, row := range severityOf {
 		for glob := range strings.FieldsSeq(row.globs) {

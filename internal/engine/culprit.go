@@ -16,7 +16,7 @@ type outcome struct {
 	cut             bool     // the run ended before all were tested
 	unauthenticated bool     // the bridge refuses the agent that the run was given
 	results         map[string]reports.Result
-	blocked         map[string][]string  // by clause: those that the bridge breaks so that it cannot be tested
+	blocked         map[string][]string  // while the rule is applied: what of results is not decided, with its BlockedBy
 	exempt          []string             // clauses that are not testable for the machine or the site: whether the bridge breaks one is not known
 	progress        func(reports.Result) // receives a verdict that the culprit rule changes; nil: nobody
 }
@@ -28,6 +28,12 @@ type outcome struct {
 func (c *outcome) settle() {
 	if c.unauthenticated {
 		return
+	}
+	c.blocked = map[string][]string{}
+	for id, r := range c.results {
+		if r.BlockedBy != nil {
+			c.blocked[id] = r.BlockedBy
+		}
 	}
 	anyFailed := slices.ContainsFunc(c.inOrder(), func(r reports.Result) bool { return r.Verdict == reports.Fail })
 	excused := map[string]bool{} // blocked clauses that a failure explains; they explain those that they block

@@ -30,26 +30,26 @@ func TestCulpritRule(t *testing.T) {
 		{"the culprit is itself", nil, blocks{blocked: {blocked}}, false, nil, reports.Fail},
 		{"the culprit is blocked by one that fails", verdicts{culprit: reports.NotTestable, other: reports.Fail}, blocks{blocked: {culprit}, culprit: {other}}, false, nil, reports.NotTestable},
 		{"the culprit is blocked by one that passes, and so fails", verdicts{culprit: reports.NotTestable, other: reports.Pass}, blocks{blocked: {culprit}, culprit: {other}}, false, nil, reports.NotTestable},
-		{"no culprit is known and one fails", verdicts{other: reports.Fail}, blocks{blocked: nil}, false, nil, reports.NotTestable},
-		{"no culprit is known and none fails", verdicts{other: reports.Pass}, blocks{blocked: nil}, false, nil, reports.Fail},
+		{"no culprit is known and one fails", verdicts{other: reports.Fail}, blocks{blocked: {}}, false, nil, reports.NotTestable},
+		{"no culprit is known and none fails", verdicts{other: reports.Pass}, blocks{blocked: {}}, false, nil, reports.Fail},
 		{"the run ended before the culprit", nil, blocks{blocked: {culprit}}, true, nil, reports.NotTestable},
-		{"the run ended before some other", nil, blocks{blocked: nil}, true, nil, reports.NotTestable},
+		{"the run ended before some other", nil, blocks{blocked: {}}, true, nil, reports.NotTestable},
 		{"the run ended after the culprit passed", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, true, nil, reports.Fail},
 		{"the run ended, and the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, true, nil, reports.Fail},
 		{"the machine kept the culprit from being tested", verdicts{culprit: reports.NotTestable}, blocks{blocked: {"list/*"}}, false, []string{culprit}, reports.NotTestable},
-		{"the machine kept some other from being tested", verdicts{other: reports.NotTestable}, blocks{blocked: nil}, false, []string{other}, reports.NotTestable},
+		{"the machine kept some other from being tested", verdicts{other: reports.NotTestable}, blocks{blocked: {}}, false, []string{other}, reports.NotTestable},
 		{"the machine kept another than the culprit from being tested", verdicts{culprit: reports.Pass, other: reports.NotTestable}, blocks{blocked: {culprit}}, false, []string{other}, reports.Fail},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := outcome{
 				contract: clauses, selected: []string{culprit, other, blocked}, cut: c.cut,
 				results: map[string]reports.Result{},
-				blocked: c.blocked, exempt: c.exempt,
+				exempt:  c.exempt,
 			}
 			for id, verdict := range c.ran {
-				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict}
+				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict, BlockedBy: c.blocked[id]}
 			}
-			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable}
+			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: c.blocked[blocked]}
 			r.settle()
 			if got := r.results[blocked].Verdict; got != c.want {
 				t.Errorf("it is %s, want %s", got, c.want)
@@ -62,8 +62,9 @@ func TestCulpritRule(t *testing.T) {
 func TestCulpritRuleOfACircle(t *testing.T) {
 	clauses := must.Get(contract.Load())(t)
 	const a, b = "list/answers-json", "invoke/answers-result"
-	r := outcome{contract: clauses, selected: []string{a, b}, blocked: map[string][]string{a: {b}, b: {a}}, results: map[string]reports.Result{
-		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable}, b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable},
+	r := outcome{contract: clauses, selected: []string{a, b}, results: map[string]reports.Result{
+		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: []string{b}},
+		b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: []string{a}},
 	}}
 	r.settle()
 	if r.results[a].Verdict != reports.Fail || r.results[b].Verdict != reports.NotTestable {

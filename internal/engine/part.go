@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,15 +18,14 @@ import (
 // Part is what one process found in a pass over the checks, of which other processes may have tested others. Its verdicts
 // are those before the culprit rule, which looks at what all of them found: Join applies it. As JSON it loses nothing.
 type Part struct {
-	Contract        string              // as in Options
-	Extra           []contract.Clause   // as the checks in Options bring them
-	Selected        []string            // the clauses that the whole pass tests, in the order of the contract
-	Report          *reports.Report     // of the checks that this process tested, not summarized
-	Blocked         map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
-	Exempt          []string            // the clauses that are not testable for the machine or the site
-	Unauthenticated bool                // the bridge refuses the agent that the run was given
-	Unsettled       []string            // clauses of which other processes that tested the bridge may explain what was found
-	Carried         string              // why a verdict may depend on what the process tested before; "": none does
+	Contract        string            // as in Options
+	Extra           []contract.Clause // as the checks in Options bring them
+	Selected        []string          // the clauses that the whole pass tests, in the order of the contract
+	Report          *reports.Report   // of the checks that this process tested, not summarized
+	Exempt          []string          // the clauses that are not testable for the machine or the site
+	Unauthenticated bool              // the bridge refuses the agent that the run was given
+	Unsettled       []string          // clauses of which other processes that tested the bridge may explain what was found
+	Carried         string            // why a verdict may depend on what the process tested before; "": none does
 
 	cutOff []reports.Exchange // of the check that the end of the pass ended
 }
@@ -60,9 +58,7 @@ func (p *Part) Ended(clause, how string, after []string) error {
 	}
 	r.Verdict, r.Findings, r.Remedy = reports.Fail, append([]reports.Finding{why}, r.Findings...), ""
 	r.Conclude()
-	for _, id := range append(after, clause) {
-		delete(p.Blocked, id)
-	}
+	r.BlockedBy = nil
 	p.Report.CutShort, p.Carried = "", ""
 	return nil
 }
@@ -72,10 +68,6 @@ func (p *Part) Continue(rest *Part) {
 	p.Report.Results = append(p.Report.Results, rest.Report.Results...)
 	p.Report.DurationMS += rest.Report.DurationMS
 	p.Report.CutShort = rest.Report.CutShort
-	if p.Blocked == nil {
-		p.Blocked = map[string][]string{}
-	}
-	maps.Copy(p.Blocked, rest.Blocked)
 	p.Exempt = append(p.Exempt, rest.Exempt...)
 }
 
@@ -115,9 +107,6 @@ func Unsettle(parts []*Part) map[string]int {
 
 // leave takes out of p what it found of some clauses.
 func (p *Part) leave(clauses []string) {
-	for _, id := range clauses {
-		delete(p.Blocked, id)
-	}
 	p.Exempt = slices.DeleteFunc(p.Exempt, func(id string) bool { return slices.Contains(clauses, id) })
 	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(clauses, r.ID) })
 }
@@ -162,7 +151,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 	}
 	joined := *first.Report
 	var all []*reports.Report
-	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, blocked: map[string][]string{}, progress: progress}
+	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, progress: progress}
 	for _, p := range parts {
 		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != at.Revision {
 			return nil, nil, errors.New("the parts do not test the same clauses: run them with the same options and one bridgecheck")
@@ -173,7 +162,6 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 			}
 			o.results[r.ID] = r
 		}
-		maps.Copy(o.blocked, p.Blocked)
 		o.exempt = append(o.exempt, p.Exempt...)
 		o.unauthenticated = o.unauthenticated || p.Unauthenticated
 		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
@@ -185,7 +173,6 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		for id, r := range o.results {
 			if e, ok := r.Blamed(); ok && e.Response != nil && client.Failing(e.Response.Status) {
 				delete(o.results, id)
-				delete(o.blocked, id)
 			}
 		}
 	}
@@ -197,7 +184,6 @@ type partJSON struct {
 	Contract        string                    `json:"contract,omitempty"`
 	Extra           []contract.Clause         `json:"extra,omitempty"`
 	Selected        []string                  `json:"selected"`
-	Blocked         map[string][]string       `json:"blocked,omitempty"`
 	Exempt          []string                  `json:"exempt,omitempty"`
 	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
 	Unsettled       []string                  `json:"unsettled,omitempty"`
@@ -213,7 +199,7 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	if err := reports.WriteJSON(&report, p.Report); err != nil {
 		return nil, err
 	}
-	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Blocked: p.Blocked, Exempt: p.Exempt,
+	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Exempt: p.Exempt,
 		Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
 	for _, r := range p.Report.Results {
@@ -255,7 +241,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 			r.Evidence[at].Request.Whole = body
 		}
 	}
-	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Blocked: j.Blocked, Exempt: j.Exempt,
+	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Exempt: j.Exempt,
 		Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
 	return nil
 }

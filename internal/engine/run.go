@@ -89,8 +89,7 @@ type Session struct {
 
 	filtered  bool // somebody has left clauses out beside the options
 	results   map[string]reports.Result
-	exempt    []string            // clauses that are not testable for the machine or the site
-	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	exempt    []string // clauses that are not testable for the machine or the site
 	outlook   outlook
 	unsettled []string // clauses that what ran beside them may explain
 	carried   string   // why what a check found may depend on those before it, or on what else runs; "": it does not
@@ -103,7 +102,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{env: env, options: o, target: target, started: time.Now(), results: map[string]reports.Result{}, blocked: map[string][]string{}}
+	s := &Session{env: env, options: o, target: target, started: time.Now(), results: map[string]reports.Result{}}
 	s.undo = append(s.undo, env.Transport.CloseIdleConnections)
 	limit := defaulted(o.RunTimeout, runTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errRunTimeout)
@@ -212,9 +211,6 @@ func (s *Session) note(id string, found check.Outcome) {
 	if found.Exemption != "" && r.Verdict == reports.NotTestable {
 		s.exempt = append(s.exempt, id)
 	}
-	if found.Blocked {
-		s.blocked[id] = found.Culprits
-	}
 	if s.options.Progress != nil {
 		s.options.Progress(r)
 	}
@@ -249,11 +245,6 @@ func (s *Session) PartOf(id string) *Part {
 	part := s.Part()
 	part.Report.Results = slices.DeleteFunc(part.Report.Results, func(r reports.Result) bool { return r.ID != id })
 	part.Exempt = slices.DeleteFunc(slices.Clone(part.Exempt), func(other string) bool { return other != id })
-	culprits, blocked := part.Blocked[id]
-	part.Blocked = map[string][]string{}
-	if blocked {
-		part.Blocked[id] = culprits
-	}
 	return part
 }
 
@@ -314,7 +305,7 @@ func (s *Session) Part() *Part {
 			selected = append(selected, clause.ID)
 		}
 	}
-	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Blocked: s.blocked, Exempt: s.exempt,
+	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Exempt: s.exempt,
 		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried()), cutOff: s.cutOff}
 }
 

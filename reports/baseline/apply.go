@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -53,9 +52,7 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 // notTestable begins the reason of a clause that is known because another keeps it from being tested.
 const notTestable = "not testable: "
 
-var clauseID = regexp.MustCompile(`[a-z0-9-]+/[a-z0-9*?-]+`)
-
-// untestable makes known what could not be tested because of a clause that the baseline excuses, which its message names as the one
+// untestable makes known what could not be tested because of a clause that the baseline excuses, as the one
 // that tests what is missing: else a gate with the baseline would have no verdict.
 func untestable(r *reports.Report) {
 	for again := true; again; { // what is known may keep others from being tested
@@ -73,15 +70,7 @@ func untestable(r *reports.Report) {
 }
 
 func knownCulprit(r *reports.Report, of reports.Result) string {
-	texts := []string{of.Message}
-	for _, f := range of.Findings {
-		texts = append(texts, f.Message)
-	}
-	text := strings.Join(texts, "\n")
-	if !strings.Contains(text, " tests that") && !strings.Contains(text, " test that") {
-		return ""
-	}
-	for _, glob := range clauseID.FindAllString(text, -1) {
+	for _, glob := range of.BlockedBy {
 		for _, other := range r.Results {
 			if ok, _ := path.Match(glob, other.ID); ok && other.Verdict == reports.Known && other.ID != of.ID {
 				return other.ID

@@ -234,20 +234,20 @@ func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
 // untestable for another reason still counts.
 func TestWhatAKnownFailureKeepsFromBeingTestedIsKnown(t *testing.T) {
 	for name, c := range map[string]struct {
-		message string
+		by      []string
 		culprit reports.Verdict
 		want    reports.Verdict
 	}{
-		"its culprit is known":         {"no cursor came (list/page-size tests that)", reports.Fail, reports.Known},
-		"one of several is":            {"no cursor came (list/paginates and list/page-size test that)", reports.Fail, reports.Known},
-		"a glob names it":              {"no cursor came (list/page-* tests that)", reports.Fail, reports.Known},
-		"its culprit passes":           {"no cursor came (list/page-size tests that)", reports.Pass, reports.NotTestable},
-		"another culprit":              {"no cursor came (list/paginates tests that)", reports.Fail, reports.NotTestable},
-		"something of the run is gone": {"give --page-size: list/page-size", reports.Fail, reports.NotTestable},
+		"its culprit is known":         {[]string{"list/page-size"}, reports.Fail, reports.Known},
+		"one of several is":            {[]string{"list/paginates", "list/page-size"}, reports.Fail, reports.Known},
+		"a glob names it":              {[]string{"list/page-*"}, reports.Fail, reports.Known},
+		"its culprit passes":           {[]string{"list/page-size"}, reports.Pass, reports.NotTestable},
+		"another culprit":              {[]string{"list/paginates"}, reports.Fail, reports.NotTestable},
+		"something of the run is gone": {nil, reports.Fail, reports.NotTestable},
 	} {
 		blocked, chained := result(reports.NotTestable), result(reports.NotTestable)
-		blocked.ID, blocked.Level, blocked.Message = "list/cursor-opaque", reports.MUST, c.message
-		chained.ID, chained.Level, chained.Message = "list/cursor-unknown-400", reports.MUST, "no cursor (list/cursor-opaque tests that)"
+		blocked.ID, blocked.Level, blocked.BlockedBy = "list/cursor-opaque", reports.MUST, c.by
+		chained.ID, chained.Level, chained.BlockedBy = "list/cursor-unknown-400", reports.MUST, []string{"list/cursor-opaque"}
 		culprit := result(c.culprit)
 		culprit.ID, culprit.Level = "list/page-size", reports.MUST
 		r := &reports.Report{Results: []reports.Result{chained, blocked, culprit}}

@@ -61,13 +61,11 @@ type Check struct {
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
 type Outcome struct {
 	Result    reports.Result
-	CutOff    bool     // the end of the run ended it before it found anything: it counts as not begun
-	Blocked   bool     // the bridge did not do what the check builds on
-	Culprits  []string // of Blocked: the clauses that test that; nil: not known
-	Exemption string   // why something else than the bridge may be to blame; "": nothing is
-	BySite    bool     // of Exemption: the site fails
-	Unserved  bool     // the bridge did not serve a request of the check
-	AtSite    bool     // the check looked at the site or changed it
+	CutOff    bool   // the end of the run ended it before it found anything: it counts as not begun
+	Exemption string // why something else than the bridge may be to blame; "": nothing is
+	BySite    bool   // of Exemption: the site fails
+	Unserved  bool   // the bridge did not serve a request of the check
+	AtSite    bool   // the check looked at the site or changed it
 }
 
 // casesInPlaces is how many cases a check generates at most for a bridge that limits how often a caller calls: at one call in a
@@ -180,9 +178,9 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
 	if isEnding && o.Exemption == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
-		o.Blocked, o.Culprits = true, ending.Culprits
+		r.BlockedBy = append([]string{}, ending.Culprits...)
 		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
-			o.Culprits = append(slices.Clone(ending.Culprits), "mcp/*")
+			r.BlockedBy = append(r.BlockedBy, "mcp/*")
 		}
 	}
 	return o
