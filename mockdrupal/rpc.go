@@ -336,7 +336,11 @@ func (x *request) rawCalls(batch bool) []journal.Call {
 	for i, doc := range docs {
 		calls[i] = exchange.ReadCall(doc)
 	}
-	x.NoteCalls(calls)
+	if x.protocol == nil {
+		x.NoteCalls(calls)
+	} else if means, any := x.protocol.read(x.state.site, calls); any {
+		x.NoteCalls(means)
+	}
 	return calls
 }
 
@@ -361,7 +365,7 @@ func (x *request) readCall(request *php.Array, raw journal.Call, index int) (*rp
 		return nil, &r
 	}
 	name := request.Member("method").(string) // the schema takes nothing else
-	m, ok := x.state.methods[name]
+	m, ok := x.methodNamed(name)
 	if !ok {
 		return refuse(methodNotFound(name))
 	}

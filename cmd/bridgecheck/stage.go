@@ -199,6 +199,9 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
+	if slices.Contains(o.Capabilities, check.ExposureMCP) {
+		module.ForMCP(site)
+	}
 	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc accepts none by default
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}

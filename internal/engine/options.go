@@ -172,6 +172,11 @@ func Claim(from []string, changes string) ([]string, error) {
 		if family := family(name); family != "" {
 			claimed = slices.DeleteFunc(claimed, func(c string) bool { return strings.HasPrefix(c, family) && !slices.Contains(added, c) })
 		}
+		if name == check.ExposureMCP { // the module gives the names, and does not say who may discover
+			claimed = slices.DeleteFunc(claimed, func(c string) bool {
+				return (family(c) == "naming-" || c == "discovery-permission") && !slices.Contains(added, c)
+			})
+		}
 		claimed, added = append(claimed, name), append(added, name)
 	}
 	return claimed, oneOfEach(claimed)
@@ -206,6 +211,9 @@ func oneOfEach(claimed []string) error {
 			return usage("a bridge cannot have both %s and %s: claim one of them", other, c)
 		}
 		seen[f] = c
+	}
+	if naming := seen["naming-"]; naming != "" && seen["exposure-"] == check.ExposureMCP {
+		return usage("a bridge cannot have both %s and %s: the module gives the names", check.ExposureMCP, naming)
 	}
 	return nil
 }

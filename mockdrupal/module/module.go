@@ -30,6 +30,9 @@ var bothVerbs = []string{"GET", "POST"}
 
 // New returns a version of the module. It fails when the mock does not have that version.
 func New(version string) (mockdrupal.Extension, error) {
+	if version == MCP {
+		return newMCP()
+	}
 	extension := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
 		{Name: route.MCPList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
 		{Name: route.MCPDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
@@ -41,7 +44,7 @@ func New(version string) (mockdrupal.Extension, error) {
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
 		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: route.MCPTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
-		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
+		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s, and %s, which is another module", version, V13, V14, MCP)
 	}
 	return extension, nil
 }
