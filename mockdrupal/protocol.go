@@ -49,24 +49,12 @@ func (x *request) read(p *Protocol) {
 		return
 	}
 	calls := x.Calls()
-	means, _ := p.read(x.state.site, calls)
-	if len(calls) > 0 {
-		if r, _ := p.Means(x.state.site, calls[0]); r != "" {
-			x.Route = r
+	for i := range calls {
+		var name string
+		if name, calls[i] = p.Means(x.state.site, calls[i]); name != "" && (i == 0 || name == route.JSONRPC) {
+			x.Route = name
 		}
 	}
-	copy(calls, means)
-}
-
-// read gives the calls as what they mean; any reports whether one means a call of a method of the site.
-func (p *Protocol) read(site *fixtures.Site, calls []journal.Call) (means []journal.Call, any bool) {
-	means = make([]journal.Call, len(calls))
-	for i, c := range calls {
-		var name string
-		name, means[i] = p.Means(site, c)
-		any = any || name == route.JSONRPC
-	}
-	return means, any
 }
 
 // thrown is the response to a call whose method throws.

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // version is the one that the module speaks.
@@ -338,8 +339,8 @@ func (x *request) rawCalls(batch bool) []journal.Call {
 	}
 	if x.protocol == nil {
 		x.NoteCalls(calls)
-	} else if means, any := x.protocol.read(x.state.site, calls); any {
-		x.NoteCalls(means)
+	} else if x.Route == route.JSONRPC { // it calls a method of the site
+		x.NoteCalls(x.Calls())
 	}
 	return calls
 }

@@ -77,7 +77,11 @@ func (x *request) perform(c *rpcCall) (php.Value, *rpcError) {
 	var runs int64
 	if x.protocol == nil { // else it is no method of the site
 		runs = x.d.counts.add(m.ID)
-		x.Note(func(e *journal.Entry) { e.Calls[c.journal].Ran = true })
+		x.Note(func(e *journal.Entry) {
+			if c.journal < len(e.Calls) { // else a batch that is an object, before a protocol
+				e.Calls[c.journal].Ran = true
+			}
+		})
 	}
 	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
 		if err := x.d.clock.sleep(x.Request.Context(), m.ID, m.Behaviour.Sleep); err != nil {

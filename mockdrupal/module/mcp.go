@@ -112,58 +112,49 @@ func listTools(v *mockdrupal.Visit, _ *php.Array) (php.Value, *mockdrupal.Except
 	return php.Map(php.Pair{Name: "tools", Value: list}), nil
 }
 
-// hints are the annotations that the module knows.
-var hints = []string{"title", "readOnlyHint", "idempotentHint", "destructiveHint", "openWorldHint"}
+// hints are the annotations that the module knows, with the type of each.
+var hints = []php.Pair{{Name: "title", Value: ""}, {Name: "readOnlyHint", Value: true}, {Name: "idempotentHint", Value: true}, {Name: "destructiveHint", Value: true},
+	{Name: "openWorldHint", Value: true}}
 
-// asMCP changes a tool of the attribute into one of MCP: properties that are an object, an output that is one, and hints alone.
-func asMCP(name string, tool *php.Array) *php.Array {
-	tool.Set(php.KeyOf("name"), name)
-	input := tool.Member("inputSchema").(*php.Array)
-	properties := input.Member("properties").(*php.Array)
+// asMCP makes a tool of MCP of one as the attribute has it: properties that are an object, an output that is one, and hints alone.
+func asMCP(name string, shown *php.Array) *php.Array {
+	input := shown.Member("inputSchema").(*php.Array)
+	properties, required := input.Member("properties").(*php.Array), &php.Array{}
 	for i := range properties.Len() {
 		key, schema := properties.At(i)
 		properties.Set(key, rebased(schema, "#/properties/"+pointer.Replace(key.String()), false))
 	}
-	if required, ok := input.Member("required").(*php.Array); ok {
-		names := php.List()
-		for i := range required.Len() {
-			_, name := required.At(i)
-			names.Append(php.ToString(name))
-		}
-		input.Set(php.KeyOf("required"), names)
-	}
 	input.Set(php.KeyOf("properties"), php.Object{Array: properties})
-	if output, has := tool.Get(php.KeyOf("outputSchema")); has && !isObject(output) {
-		outer := php.Map(php.Pair{Name: "type", Value: "object"}, php.Pair{Name: "properties", Value: php.Map(php.Pair{Name: "result", Value: rebased(output, "#/properties/result", false)})},
-			php.Pair{Name: "required", Value: php.List("result")})
-		tool.Set(php.KeyOf("outputSchema"), outer)
+	if names, ok := input.Member("required").(*php.Array); ok {
+		for i := range names.Len() {
+			_, name := names.At(i)
+			required.Append(php.ToString(name))
+		}
+		input.Set(php.KeyOf("required"), required)
 	}
-	notes, annotated := tool.Member("annotations").(*php.Array)
-	if !annotated {
-		return tool
+	tool := php.Map(php.Pair{Name: "name", Value: name}, php.Pair{Name: "description", Value: shown.Member("description")}, php.Pair{Name: "inputSchema", Value: input})
+	if title := shown.Member("title"); title != nil {
+		tool.Set(php.KeyOf("title"), title)
 	}
-	known := &php.Array{}
-	for _, hint := range hints {
-		switch v := notes.Member(hint).(type) {
-		case bool:
-			known.Set(php.KeyOf(hint), v)
-		case string:
-			if hint == "title" {
-				known.Set(php.KeyOf(hint), v)
+	if output := shown.Member("outputSchema"); isObject(output) {
+		tool.Set(php.KeyOf("outputSchema"), output)
+	} else if output != nil {
+		tool.Set(php.KeyOf("outputSchema"), php.Map(php.Pair{Name: "type", Value: "object"},
+			php.Pair{Name: "properties", Value: php.Map(php.Pair{Name: "result", Value: rebased(output, "#/properties/result", false)})},
+			php.Pair{Name: "required", Value: php.List("result")}))
+	}
+	if notes, ok := shown.Member("annotations").(*php.Array); ok {
+		known := &php.Array{}
+		for _, hint := range hints {
+			if v := notes.Member(hint.Name); php.DebugType(v) == php.DebugType(hint.Value) {
+				known.Set(php.KeyOf(hint.Name), v)
 			}
 		}
-	}
-	if known.Len() > 0 {
-		tool.Set(php.KeyOf("annotations"), known)
-		return tool
-	}
-	bare := &php.Array{}
-	for i := range tool.Len() {
-		if key, v := tool.At(i); key != php.KeyOf("annotations") {
-			bare.Set(key, v)
+		if known.Len() > 0 {
+			tool.Set(php.KeyOf("annotations"), known)
 		}
 	}
-	return bare
+	return tool
 }
 
 // pointer escapes a name in a JSON pointer of a reference.

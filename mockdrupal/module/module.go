@@ -1,8 +1,9 @@
 // Package module is the Drupal module that is itself a bridge, as an extension of the mock: /mcp/tools/* as its releases
 // respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint per tool in place of
 // invoke. It is no reference for how a bridge should behave: it is what clients of the real one receive.
+// MCP is another module, of that name, whose messages bridges forward.
 //
-// Its invariant: it responds as the recordings of the real module do. Its handlers get a mockdrupal.Visit, with the site's
+// Its invariant: it responds as the recordings of the real module do, MCP as its public source has it. Its handlers get a mockdrupal.Visit, with the site's
 // authentication and permissions, and return a response.
 package module
 
