@@ -26,26 +26,37 @@ type ExtensionRoute struct {
 	Verbs  []string          // as Drupal declares them
 	Exists func(*Visit) bool // whether the site has this address for the path's variables; nil: always
 	Handle func(*Visit) *Response
+
+	Schemes  []string  // the kinds of credentials that it accepts; nil: those of auth.mcp
+	Protocol *Protocol // what is spoken there; nil: nothing that the mock has to read
 }
 
 // Visit is a request to an extension.
 type Visit struct {
 	x    *request
 	vars map[string]string
+	call *rpcCall // of a protocol, whose method runs
 }
 
-// extensionAddresses are the routes of the extensions in the options. They accept the schemes of auth.mcp.
+// extensionAddresses are the routes of the extensions in the options.
 func (d *Drupal) extensionAddresses() []address {
 	var table []address
 	for _, e := range d.options.Extensions {
 		for _, r := range e.Routes {
-			table = append(table, address{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: mcpSchemes,
-				exists: func(x *request, vars map[string]string) bool { return r.Exists == nil || r.Exists(&Visit{x, vars}) },
+			r.Protocol.begin()
+			schemes := mcpSchemes
+			if r.Schemes != nil {
+				schemes = func(*fixtures.Site) []string { return r.Schemes }
+			}
+			table = append(table, address{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: schemes, protocol: r.Protocol,
+				exists: func(x *request, vars map[string]string) bool {
+					return r.Exists == nil || r.Exists(&Visit{x: x, vars: vars})
+				},
 				handle: func(x *request, vars map[string]string) *Response {
 					if x.rejected != nil {
 						return x.rejected
 					}
-					return r.Handle(&Visit{x, vars})
+					return r.Handle(&Visit{x: x, vars: vars})
 				}})
 		}
 	}
@@ -94,9 +105,12 @@ func (v *Visit) Scheme() string { return v.x.caller.scheme }
 // HasScope reports whether the caller's bearer token names this scope.
 func (v *Visit) HasScope(scope string) bool { return slices.Contains(v.x.caller.scopes, scope) }
 
+// Holds reports whether the caller holds a permission.
+func (v *Visit) Holds(permission string) bool { return v.x.state.holds(v.x.caller, permission) }
+
 // Require ends a request of a caller who lacks the permission; nil when it may go on.
 func (v *Visit) Require(permission string) *Response {
-	if v.x.state.holds(v.x.caller, permission) {
+	if v.Holds(permission) {
 		return nil
 	}
 	return v.x.denied(permissionRequired(permission))
@@ -152,9 +166,6 @@ func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message 
 	}
 	return r.result, "", true
 }
-
-// JSONRPC hands the request to the jsonrpc module's controller, past its route's permission.
-func (v *Visit) JSONRPC() *Response { return v.x.rpc() }
 
 // Sticky responds to a GET from the site's page cache where the quirk sticky-get-cache is on and the cache has a response;
 // otherwise it calls create, and caches what is not a 200.

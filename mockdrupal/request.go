@@ -21,6 +21,7 @@ type request struct {
 	caller   caller
 	refused  *Response // why the credentials end the request wherever it goes, nil when they do not
 	rejected *Response // why the credentials end the request on this route, nil when they do not
+	protocol *Protocol // that the request speaks; nil: that of the site
 }
 
 // begin routes the request and authenticates its caller. A caller whose credentials end the request is refused later, by
@@ -36,10 +37,13 @@ func (d *Drupal) begin(e *exchange.Exchange) (respond func()) {
 		x.rejected = x.filter(at.schemes(x.state.site))
 	}
 	x.User, x.Title = x.caller.user.Name, x.state.site.Title
-	x.NoteCaller(x.caller.name(), x.caller.scheme)
 	if x.caller.scheme == "" {
 		x.MaxBody = maxAnonymousBody
 	}
+	if at != nil {
+		x.read(at.protocol)
+	}
+	x.NoteCaller(x.caller.name(), x.caller.scheme)
 	return func() { x.makeResponse(at, vars) }
 }
 

@@ -20,8 +20,10 @@ type address struct {
 	path    string   // a mux template; matched in any letter case, as Drupal does
 	verbs   []string // those that Drupal declares, in its order
 	schemes func(*fixtures.Site) []string
-	exists  func(x *request, vars map[string]string) bool // nil: always
-	handle  func(x *request, vars map[string]string) *Response
+
+	protocol *Protocol                                     // spoken there, beside that of the site; may be nil
+	exists   func(x *request, vars map[string]string) bool // nil: always
+	handle   func(x *request, vars map[string]string) *Response
 }
 
 // discoverySchemes are those of /jsonrpc/methods, which the configuration of /jsonrpc does not restrict: whatever the site has. A

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // version is the one that the module speaks.
@@ -336,7 +337,11 @@ func (x *request) rawCalls(batch bool) []journal.Call {
 	for i, doc := range docs {
 		calls[i] = exchange.ReadCall(doc)
 	}
-	x.NoteCalls(calls)
+	if x.protocol == nil {
+		x.NoteCalls(calls)
+	} else if x.Route == route.JSONRPC { // it calls a method of the site
+		x.NoteCalls(x.Calls())
+	}
 	return calls
 }
 
@@ -361,7 +366,7 @@ func (x *request) readCall(request *php.Array, raw journal.Call, index int) (*rp
 		return nil, &r
 	}
 	name := request.Member("method").(string) // the schema takes nothing else
-	m, ok := x.state.methods[name]
+	m, ok := x.methodNamed(name)
 	if !ok {
 		return refuse(methodNotFound(name))
 	}

@@ -51,6 +51,13 @@ func (x *request) execute(c *rpcCall) rpcResponse {
 	if permission := x.state.lacks(x.caller, c.method); permission != "" {
 		return failure(nil, invalidRequest("Access Denied: "+permissionRequired(permission)))
 	}
+	if x.protocol != nil && x.protocol.Run[c.method.ID] != nil {
+		result, e := x.protocol.Run[c.method.ID](&Visit{x: x, call: c}, c.arguments)
+		if e != nil {
+			return c.thrown(e)
+		}
+		return rpcResponse{id: c.id, result: result, method: c.method}
+	}
 	result, problem := x.perform(c)
 	switch {
 	case problem != nil && (c.method.Behaviour.Kind == fixtures.Throw || problem == byNameOnly):
@@ -67,8 +74,15 @@ func (x *request) execute(c *rpcCall) rpcResponse {
 // perform runs the method's behaviour on the call's arguments.
 func (x *request) perform(c *rpcCall) (php.Value, *rpcError) {
 	m := c.method
-	runs := x.d.counts.add(m.ID)
-	x.Note(func(e *journal.Entry) { e.Calls[c.journal].Ran = true })
+	var runs int64
+	if x.protocol == nil { // else it is no method of the site
+		runs = x.d.counts.add(m.ID)
+		x.Note(func(e *journal.Entry) {
+			if c.journal < len(e.Calls) { // else a batch that is an object, before a protocol
+				e.Calls[c.journal].Ran = true
+			}
+		})
+	}
 	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
 		if err := x.d.clock.sleep(x.Request.Context(), m.ID, m.Behaviour.Sleep); err != nil {
 			x.Done = true

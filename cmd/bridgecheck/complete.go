@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -95,7 +96,7 @@ func addCompletions(root *cobra.Command) {
 		{"selftest", "mutant", oneOf(mutantNames())},
 		{"mock", "site", siteWords},
 		{"tools diff", "format", oneOf(surface.Formats)},
-		{"mock", "with-module", oneOf([]string{"v1.3", "v1.4"})},
+		{"mock", "with-module", oneOf([]string{module.V13, module.V14, module.MCP})},
 	} {
 		cmd, _, err := root.Find(strings.Fields(c.command))
 		if err == nil {

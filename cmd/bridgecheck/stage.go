@@ -199,6 +199,11 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
+	modules := []string{p.withModule}
+	if slices.Contains(o.Capabilities, check.ExposureMCP) {
+		module.ForMCP(site)
+		modules = append(modules, module.MCP)
+	}
 	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc accepts none by default
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
@@ -215,8 +220,11 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 		s.stops = append(s.stops, s.authority.Close)
 		mock.Trusted = s.authority.Account
 	}
-	if p.withModule != "" {
-		extension, err := module.New(p.withModule)
+	for _, name := range slices.Compact(modules) {
+		if name == "" {
+			continue
+		}
+		extension, err := module.New(name)
 		if err != nil {
 			return "", usageError(err)
 		}

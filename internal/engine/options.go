@@ -151,7 +151,7 @@ func (e *UnreachableError) Unwrap() error { return e.Reason }
 func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
 // Claim adds and takes capabilities: `a,b` adds, `-c` takes away; a naming, exposure or visibility that is added takes
-// the place of the default one.
+// the place of the default one. exposure-mcp-module takes that of the default naming, too, and of discovery-permission.
 func Claim(from []string, changes string) ([]string, error) {
 	contract, err := contract.Load()
 	if err != nil {
@@ -171,6 +171,11 @@ func Claim(from []string, changes string) ([]string, error) {
 		}
 		if family := family(name); family != "" {
 			claimed = slices.DeleteFunc(claimed, func(c string) bool { return strings.HasPrefix(c, family) && !slices.Contains(added, c) })
+		}
+		if name == check.ExposureMCP { // the module gives the names, and does not say who may discover
+			claimed = slices.DeleteFunc(claimed, func(c string) bool {
+				return (family(c) == "naming-" || c == "discovery-permission") && !slices.Contains(added, c)
+			})
 		}
 		claimed, added = append(claimed, name), append(added, name)
 	}
@@ -206,6 +211,14 @@ func oneOfEach(claimed []string) error {
 			return usage("a bridge cannot have both %s and %s: claim one of them", other, c)
 		}
 		seen[f] = c
+	}
+	if seen["exposure-"] == check.ExposureMCP {
+		switch {
+		case seen["naming-"] != "":
+			return usage("a bridge cannot have both %s and %s: the module gives the names", check.ExposureMCP, seen["naming-"])
+		case slices.Contains(claimed, "tools"):
+			return usage("%s is for a bridge with MCP alone: claim mcp,-tools too", check.ExposureMCP)
+		}
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func Table() []Setting {
 		{Flag: "control", Report: "control", Option: "Options.Site.Control", at: func(v *Values) any { return &v.Control },
 			Help: "`URL` of the control plane of the site of --drupal, with its token in " + ControlTokenEnv + "; checks change that site. Needs --drupal-proxy"},
 		{Flag: "with-module", at: func(v *Values) any { return &v.WithModule },
-			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4"},
+			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4; or mcp: of the module of that name"},
 		{Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
 			Help: "`command` that starts the bridge on stdin and stdout; with --exec, with the same environment, beside that bridge; without, a bridge that has nothing else (needs --capabilities mcp,-tools). Claims mcp-stdio"},
 		{Flag: "login", Local: true, at: func(v *Values) any { return &v.LogIn },

@@ -27,6 +27,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/inmemory"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
@@ -54,6 +55,7 @@ type Options struct {
 	Profile string           // name of the profile; "" is the first one
 	Keys    *authserver.Keys // of the authorization server; nil: new ones
 	Fixture string           // name of the built-in site; "" is default
+	Module  string           // beside the site's own interface, as package module names it; "": none
 
 	Bridge     func(*bridge.Options)                              // changes the settings of the profile
 	Middleware func(b Backends, bridge http.Handler) http.Handler // between the caller and the bridge
@@ -130,6 +132,14 @@ func (t *Testbed) start(o Options) (err error) {
 		}
 	}()
 	mock := mockdrupal.Options{Now: t.Now}
+	if o.Module != "" {
+		module.ForMCP(site)
+		extension, err := module.New(o.Module)
+		if err != nil {
+			return err
+		}
+		mock.Extensions = append(mock.Extensions, extension)
+	}
 	if slices.Contains(t.Profile.Capabilities, check.OAuth) {
 		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now, Keys: o.Keys, Login: func(account, secret string) bool { return t.Drupal.LogsIn(account, secret) }}); err != nil {
 			return err

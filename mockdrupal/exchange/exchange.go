@@ -39,6 +39,8 @@ type Exchange struct {
 	record  *journal.Record
 	conn    *journal.Conn
 	calls   []journal.Call // the JSON-RPC calls of the request, as far as they can be read
+	read    bool           // the body was read, with readErr
+	readErr error
 }
 
 // Begin records a request that has just arrived on a connection.
@@ -68,11 +70,16 @@ func (x *Exchange) NoteCaller(user, scheme string) {
 // maxRequest is how much of a body the site reads: more is refused, as PHP's post_max_size has it.
 const maxRequest = 64 << 20
 
-// ReadBody reads and records the request's body. It fails when the client goes away.
+// ReadBody reads and records the request's body, once. It fails when the client goes away.
 func (x *Exchange) ReadBody() error {
+	if x.read {
+		return x.readErr
+	}
+	x.read = true
 	body, err := io.ReadAll(io.LimitReader(x.Request.Body, cmp.Or(x.MaxBody, maxRequest)))
 	x.Body = body
 	x.journal.Body(x.record, body, route.ReceivesCredentials(x.Route))
+	x.readErr = err
 	return err
 }
 

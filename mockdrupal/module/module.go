@@ -1,8 +1,9 @@
 // Package module is the Drupal module that is itself a bridge, as an extension of the mock: /mcp/tools/* as its releases
 // respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint per tool in place of
 // invoke. It is no reference for how a bridge should behave: it is what clients of the real one receive.
+// MCP is another module, of that name, whose messages bridges forward.
 //
-// Its invariant: it responds as the recordings of the real module do. Its handlers get a mockdrupal.Visit, with the site's
+// Its invariant: it responds as the recordings of the real module do, MCP as its public source has it. Its handlers get a mockdrupal.Visit, with the site's
 // authentication and permissions, and return a response.
 package module
 
@@ -30,6 +31,9 @@ var bothVerbs = []string{"GET", "POST"}
 
 // New returns a version of the module. It fails when the mock does not have that version.
 func New(version string) (mockdrupal.Extension, error) {
+	if version == MCP {
+		return newMCP()
+	}
 	extension := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
 		{Name: route.MCPList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
 		{Name: route.MCPDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
@@ -41,7 +45,7 @@ func New(version string) (mockdrupal.Extension, error) {
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
 		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: route.MCPTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
-		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
+		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s, and %s, which is another module", version, V13, V14, MCP)
 	}
 	return extension, nil
 }

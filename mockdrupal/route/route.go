@@ -39,6 +39,12 @@ const (
 	MCPTool     = "mcp-tool"
 )
 
+// MCPPost is the address of the Drupal module mcp, whose tools/list and tools/call go by the names Methods and JSONRPC.
+const (
+	MCPPost     = "mcp-post"
+	MCPPostPath = "/mcp/post"
+)
+
 // Route is an address of the site.
 type Route struct {
 	Name string

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
@@ -89,9 +90,26 @@ func (t *T) listedNames(ctx context.Context, list func(Client, context.Context) 
 	return list(t.As(Agent), ctx).Names()
 }
 
+// ExposureMCP is the capability of a bridge whose tools are those of the Drupal module mcp, under the names that it gives.
+const ExposureMCP = "exposure-mcp-module"
+
+// Marked reports whether the bridge's tools are the methods with the McpTool attribute, which the mock's module mcp offers, too.
+func (t *T) Marked() bool { return t.Claims("exposure-attribute") || t.Claims(ExposureMCP) }
+
+// CallPath is the address of the site at which methods are called.
+func (t *T) CallPath() string {
+	if t.Claims(ExposureMCP) {
+		return route.MCPPostPath
+	}
+	return "/jsonrpc"
+}
+
 // ToolName is the name under which the bridge must list a method. The contract determines no name for ids that collide
 // when underscored: mapping/name-underscored tests those.
 func (t *T) ToolName(id string) string {
+	if t.Claims(ExposureMCP) {
+		return route.MCPToolName(id)
+	}
 	if !t.Claims("naming-underscore") {
 		return id
 	}

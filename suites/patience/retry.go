@@ -64,7 +64,7 @@ func (s *sending) unseenBySite() bool {
 	}
 	time.Sleep(lateCall)
 	for _, entry := range s.run.Observed.Entries(s.since) {
-		if entry.Path == "/jsonrpc" {
+		if entry.Route == "jsonrpc" {
 			return false
 		}
 	}

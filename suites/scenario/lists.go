@@ -73,7 +73,7 @@ func NewCaller(t *check.T) check.Client {
 // MustShow are the methods that the caller must find in the list. Not among them are those that a bridge may leave out
 // or whose name the contract does not foretell. Without a site, or with exposure by patterns, nobody knows any.
 func MustShow(t *check.T, who check.Identity) []*fixtures.Method {
-	if t.Site == nil || !t.Claims("exposure-attribute") {
+	if t.Site == nil || !t.Marked() {
 		return nil
 	}
 	var methods []*fixtures.Method
@@ -101,9 +101,9 @@ func Translatable(t *check.T, m *fixtures.Method) bool {
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
 func MethodOf(t *check.T, name string) *fixtures.Method {
 	var found *fixtures.Method
-	methods, length := t.Site.Methods(), utf8.RuneCountInString(name)
+	methods, length, renamed := t.Site.Methods(), utf8.RuneCountInString(name), t.Claims(check.ExposureMCP)
 	for i := range methods {
-		if utf8.RuneCountInString(methods[i].ID) == length && t.ToolName(methods[i].ID) == name { // an id has as many characters as its name
+		if (renamed || utf8.RuneCountInString(methods[i].ID) == length) && t.ToolName(methods[i].ID) == name { // else an id has as many characters as its name
 			if found != nil {
 				return nil
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
@@ -131,7 +132,7 @@ func (d *Drupal) ChangePeople(alter func(*fixtures.Site)) {
 
 // Discoveries lists the discovery requests in the journal.
 func (d *Drupal) Discoveries() []mockdrupal.Entry {
-	return slices.DeleteFunc(d.Journal(), func(e mockdrupal.Entry) bool { return !strings.HasPrefix(e.Path, "/jsonrpc/methods") })
+	return slices.DeleteFunc(d.Journal(), func(e mockdrupal.Entry) bool { return e.Route != route.Methods && e.Route != route.Method })
 }
 
 // NumberAccountsFrom sets the number that the name of the next account of NewUsers has. The names are those of the check then,

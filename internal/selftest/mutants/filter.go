@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 )
 
 // filterMutants expose methods that are not selected, or hide some that are.
@@ -86,5 +87,7 @@ var lastName = regexp.MustCompile(`"name":"([^"]*)"`)
 func filterVariants() []Mutant {
 	return []Mutant{
 		{Name: "exposure-patterns", Why: "patterns instead of the attribute", Claims: "exposure-patterns,-discovery-permission,-drupal-types,-custom-types", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
+		{Name: "exposure-mcp-module", MCP: true, Why: "a bridge with MCP alone that reads the tools of the module mcp", Module: module.MCP, Transport: throughTheModule,
+			Claims: "exposure-mcp-module,-tools,-drupal-types,-custom-types,-invalidation"},
 	}
 }

@@ -52,6 +52,7 @@ type Mutant struct {
 	Claims  string // changes to the claimed capabilities, in the form of --capabilities
 	Fixture string // name of the built-in site; "" is default
 	Profile string // of the testbed; "" is the first one
+	Module  string // of the site behind the testbed; "": none
 }
 
 // Mechanism is how an entry differs from the reference: of which area the first clause is that it breaks, if any, where its
@@ -81,7 +82,7 @@ func Clauses(ids ...string) []string { return ids }
 // Testbed returns the options of a testbed with the mutant in it.
 func (m Mutant) Testbed() testbed.Options {
 	return testbed.Options{
-		Profile: m.Profile, Fixture: m.Fixture,
+		Profile: m.Profile, Fixture: m.Fixture, Module: m.Module,
 		Bridge: m.Options, Transport: m.Transport, Stdout: m.Stdout, Server: m.Server,
 		Middleware: func(b testbed.Backends, handler http.Handler) http.Handler {
 			if m.Middleware != nil {

@@ -327,7 +327,7 @@ func steadyList(ctx context.Context, t *check.T) check.Listing {
 	if ok, _ := complete.Match(list); !ok {
 		check.BlockedBy(complete.Finding(list, false), "list/pages-cover-all-once")
 	}
-	if t.Site != nil && t.Claims("exposure-attribute") {
+	if t.Site != nil && t.Marked() {
 		visible := t.Visible(check.Agent)
 		for _, name := range list.Names() {
 			if !slices.Contains(visible, name) && !scenario.Collides(t, name) {

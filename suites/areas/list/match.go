@@ -234,7 +234,7 @@ func requiredMemberFault(t check.Tool) string {
 
 // inventedMember returns a title or annotations of a tool whose method has none; "" where the site is not known.
 func inventedMember(t *check.T, tool check.Tool) string {
-	if t.Site == nil || !t.Claims("exposure-attribute") {
+	if t.Site == nil || !t.Marked() {
 		return ""
 	}
 	m := scenario.MethodOf(t, tool.Name())

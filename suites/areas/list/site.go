@@ -58,7 +58,7 @@ func emptySite(ctx context.Context, t *check.T) {
 	t.ReplaceForNewcomers(ctx, t.Drupal.Site())
 	caller := scenario.Present(ctx, t, nil)
 	t.Row(caller.Who, "", "on a site without methods", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
-	if !t.Claims("exposure-attribute") && !t.Claims("exposure-patterns") {
+	if !t.Marked() && !t.Claims("exposure-patterns") {
 		return // every method is a tool
 	}
 	hidden := scenario.ManyMethods("system.hidden.", 2)

@@ -56,7 +56,7 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 
 	calls := 0
 	for _, entry := range t.Drupal.Journal() {
-		if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
+		if entry.Route != route.JSONRPC || entry.HTTPMethod != http.MethodPost {
 			continue
 		}
 		calls++
@@ -67,7 +67,7 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 	}
 	known.MustSucceed()
 	echoed.MustSucceed()
-	t.Expect(calls).To(BeNumerically(">=", 2), check.Mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
+	t.Expect(calls).To(BeNumerically(">=", 2), check.Mismatch("two invokes", "a POST "+t.CallPath()+" each", fmt.Sprintf("%d", calls)))
 	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), check.Mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
 	for _, tool := range mixed {
 		t.Expect(t.Drupal.Calls(tool.ID)).NotTo(BeEmpty(), check.Mismatch(fmt.Sprintf("the invoke of %s", tool.Name), "a call of exactly the method id "+tool.ID, match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
@@ -208,12 +208,13 @@ func headersChosen(ctx context.Context, t *check.T) {
 
 func postOnly(ctx context.Context, t *check.T) {
 	t.Call(ctx, scenario.MustRun(ctx, t)).MustSucceed()
+	want := http.MethodPost + " " + t.CallPath()
 	for _, entry := range t.Upstream.Journal() {
 		if len(entry.Calls) == 0 {
 			continue
 		}
-		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"),
-			check.Mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
+		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal(want),
+			check.Mismatch("a method call", want, fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
 	}
 	t.Expect(t.Upstream.Calls()).NotTo(BeEmpty(), check.Mismatch("an invoke that succeeded", "its call at the site", "none"))
 }
