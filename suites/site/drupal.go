@@ -65,11 +65,14 @@ func (d *Drupal) NewUser(permissions ...string) client.Identity {
 	return d.NewUsers(1, permissions...)[0]
 }
 
-// NewUsers creates n such accounts.
+// NewUsers creates n such accounts. A run that could not put the site back has left some there.
 func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
-	created := make([]client.Identity, n)
-	for i := range created {
-		created[i] = client.Identity(fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1)))
+	var created []client.Identity
+	for site := d.Site(); len(created) < n; {
+		name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
+		if _, there := site.User(name); !there {
+			created = append(created, client.Identity(name))
+		}
 	}
 	d.create(created, permissions)
 	return created
