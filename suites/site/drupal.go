@@ -78,6 +78,18 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
 	return created
 }
 
+// Forgets reports whether the site is behind its control plane, and may lock whom it refuses: a Drupal locks an account after five failed
+// logins and an address after fifty, whatever the bridge does. A mock of the run's own counts none.
+func (d *Drupal) Forgets() bool {
+	_, remote := d.Mock.(*Remote)
+	return remote
+}
+
+// ForgetFailures makes a site that Forgets forget failed logins.
+func (d *Drupal) ForgetFailures() {
+	_ = d.Mock.(*Remote).client.SetFlood(context.Background(), false) // the next change says that the control plane is gone
+}
+
 // NewUserNamed creates an account that every run calls the same, unless it is there.
 func (d *Drupal) NewUserNamed(name string, permissions ...string) client.Identity {
 	who := client.Identity(name)
