@@ -115,7 +115,7 @@ func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {
 		t.Errorf("with what is known: %d %s", r.Status, r.Body)
 	}
 	fresh := start(t, s.site, broadly)
-	if r := list(t, fresh, "agent"); r.Status != 502 || r.Header.Get("WWW-Authenticate") != "" {
+	if r := list(t, fresh, "agent"); r.Status != 502 || r.Header.Get("WWW-Authenticate") != "" || !strings.Contains(r.Body, "service_password") {
 		t.Errorf("an account that the site refuses: %d %v %s", r.Status, r.Header, r.Body)
 	}
 }

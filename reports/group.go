@@ -196,7 +196,8 @@ func (g *Group) settle(r *Report) {
 		if result.Verdict != Fail {
 			n += 100
 		}
-		if result.ID == kind.own {
+		// Who is refused the list is refused all, and who is not known to the site, too.
+		if result.ID == kind.own || g.kind == refusal && (result.ID == "list/answers-json" || result.ID == "access/credentials-forwarded") {
 			n -= 50
 		}
 		return n

@@ -101,3 +101,45 @@ func TestARecordingProxyFindsWhatIsWrongUpstream(t *testing.T) {
 		}
 	}
 }
+
+// asNobody is a transport that drops who calls.
+type asNobody struct{}
+
+func (asNobody) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Del("Authorization")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A bridge that drops its callers' credentials is to blame, whether the site refuses anonymous callers with 401 or with 403; a caller who
+// lacks the permission to discover tools is not the bridge's fault.
+func TestABridgeThatDropsItsCallersIsToBlame(t *testing.T) {
+	run := func(kinds []string, token string, seen bool, transport http.RoundTripper) (*reports.Report, error) {
+		address := must.Get(url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, func(s *fixtures.Site) { s.Auth.JSONRPC = kinds }))))(t)
+		o, site := suites.Options{Site: suites.Site{URL: address}, Only: []string{"list/answers-json", "invoke/unknown-404", "access/*"}}, address.String()
+		if seen {
+			o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
+			server := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
+			t.Cleanup(func() { server.Close() })
+			site = server.URL
+		}
+		b := must.Get(bridge.New(bridge.Options{Drupal: site, Transport: transport}))(t)
+		t.Cleanup(func() { b.Close() })
+		o.Callers.Credentials = map[suites.Identity]suites.Credentials{suites.Agent: {Token: token}}
+		return suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o)
+	}
+	for _, kinds := range [][]string{{"basic", "bearer"}, {"bearer"}} {
+		for seen, want := range map[bool]string{true: "access/credentials-forwarded", false: "list/answers-json"} {
+			report := must.Get(run(kinds, "agent-token", seen, asNobody{}))(t)
+			if first, _ := report.First(); first.ID != want || first.Verdict != reports.Fail {
+				t.Errorf("%v, seen %v: want %s first, got %s, %s", kinds, seen, want, first.ID, report.Headline())
+			}
+			if right := must.Get(run(kinds, "agent-token", seen, nil))(t); right.Summary.Fail > 0 {
+				t.Errorf("%v, seen %v: %s", kinds, seen, right.Headline())
+			}
+		}
+	}
+	if report, err := run([]string{"bearer"}, "outsider-token", true, nil); report != nil && report.Summary.Fail > 0 {
+		t.Errorf("an agent who may not discover tools: %s, %v", report.Headline(), err)
+	}
+}

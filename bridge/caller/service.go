@@ -36,6 +36,9 @@ type ServiceAccount struct {
 	Tokens   []Secret // with which callers authenticate at the bridge and act as the account
 }
 
+// AccountRefused is the message where the site refuses the account.
+const AccountRefused = "The site refuses the bridge's own account: service_user or service_password is wrong, or the account lacks a permission."
+
 // exchange turns a front-end token into the account's own credential. The token identifies the caller.
 func (cs Callers) exchange(r *http.Request, c *Caller) error {
 	refusal := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")

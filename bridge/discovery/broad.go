@@ -71,7 +71,7 @@ func (e *Engine) inventory(ctx context.Context, who caller.Caller) (*knowledge, 
 		switch {
 		case !e.current(k):
 		case k.refusal != nil: // of the bridge's own account: nothing that the caller's credentials could fix
-			return nil, fault.New(fault.UpstreamError, "The site refuses the bridge's own account.").Because(k.refusal)
+			return nil, fault.New(fault.UpstreamError, caller.AccountRefused).Because(k.refusal)
 		default:
 			return k, nil
 		}

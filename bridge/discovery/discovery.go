@@ -386,14 +386,14 @@ func (e *Engine) failed(en *entry, err error) error {
 		return f
 	}
 	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
-	switch f.Code {
-	case fault.UpstreamUnavailable, fault.Overloaded:
+	switch {
+	case f.Code == fault.UpstreamUnavailable, f.Code == fault.Overloaded, f.Message == caller.AccountRefused && f.Code == fault.UpstreamError:
 		return f
-	case fault.RateLimited:
+	case f.Code == fault.RateLimited:
 		limited := fault.New(fault.UpstreamUnavailable, "The site limits how often it may be asked for its methods.").Because(err)
 		limited.RetryAfter = f.RetryAfter
 		return limited
-	case fault.UpstreamTimeout:
+	case f.Code == fault.UpstreamTimeout:
 		return fault.New(fault.UpstreamError, "The site did not list its methods in time.").Because(err)
 	}
 	return unreadable(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
@@ -107,13 +108,17 @@ func notConnected(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// refusal turns a status without a JSON-RPC response into a fault.
-func (a response) refusal() *fault.Error {
+// refusal turns a status without a JSON-RPC response into a fault. What the site has against the bridge's own account is no fault of
+// whoever acts as it.
+func (a response) refusal(who caller.Caller) *fault.Error {
 	f, ok := refusals[a.status]
 	if !ok {
 		return badResponse(fmt.Errorf("HTTP status %d", a.status))
 	}
 	e := fault.New(f.Code, "%s", f.Says)
+	if who.Shared() && (f.Code == fault.AuthRequired || f.Code == fault.AccessDenied) {
+		e.Message = caller.AccountRefused
+	}
 	switch f.Code {
 	case fault.AuthRequired:
 		e.Challenge = a.header.Values("WWW-Authenticate")

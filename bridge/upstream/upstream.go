@@ -132,7 +132,7 @@ func (c *Client) Get(ctx context.Context, who caller.Caller, path, query, etag s
 	case res.status == http.StatusNotModified && etag != "":
 		return Document{Unchanged: true}, nil
 	}
-	return Document{}, res.refusal()
+	return Document{}, res.refusal(who)
 }
 
 // arriving keeps the error of a reader, other than its end.
@@ -161,7 +161,7 @@ func (c *Client) Call(ctx context.Context, who caller.Caller, method string, par
 		return nil, err
 	}
 	if res.status == http.StatusUnauthorized || res.status == http.StatusForbidden {
-		return nil, res.refusal()
+		return nil, res.refusal(who)
 	}
 	result, err := decodeResponse(res.body, id)
 	switch {
@@ -175,7 +175,7 @@ func (c *Client) Call(ctx context.Context, who caller.Caller, method string, par
 		return nil, rpc
 	}
 	if res.status < 200 || res.status > 299 {
-		return nil, res.refusal()
+		return nil, res.refusal(who)
 	}
 	return nil, err
 }

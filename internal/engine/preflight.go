@@ -97,7 +97,7 @@ func preflight(ctx context.Context, t *check.T) error {
 		}
 		seen = append(seen, describe, invoke)
 	}
-	if t.RefusesKnown(list, check.Agent) && list.Code() != "" {
+	if scenario.RefusesKnown(ctx, t, list, check.Agent) && list.Code() != "" {
 		return nil
 	}
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
@@ -189,7 +189,7 @@ func responds(r *check.Response) bool {
 // siteDown says why a bridge that refuses its list with 502, 503 or 504 and an error of the contract cannot be tested: the
 // bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
 func siteDown(t *check.T, list *check.Response) error {
-	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
+	reason := fmt.Errorf("the bridge responds, its site does not, or not with a list: %s", t.Redact.Text(list.Outcome()))
 	if why, _ := t.Exemption(); why != "" {
 		reason = fmt.Errorf("%s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
@@ -220,7 +220,7 @@ func tryCredentials(ctx context.Context, t *check.T) error {
 		}
 		r := t.As(who).List(ctx)
 		switch {
-		case t.RefusesKnown(r, who): // which is its own fault
+		case scenario.RefusesKnown(ctx, t, r, who): // which is its own fault
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s%s", who, t.Redact.Text(r.Outcome()), frontOf(ctx, t, r))
 		case who == check.NoRPC || who == check.Blocked: // the site refuses them as it does wrong credentials

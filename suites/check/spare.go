@@ -19,14 +19,18 @@ import (
 // does. Nearly all of them are the same in every run: a bridge that remembers what was refused counts them once.
 const MostWrong = 15
 
-// spend takes a request out of the budget of wrong credentials, if it has some. When that is used up, the running check ends:
-// what it needs would lock callers out.
+// spend takes a request out of the budget of wrong credentials, if it has some, and makes the site forget those before it where it can.
+// When the budget is used up, the running check ends: what it needs would lock callers out.
 func (c Client) spend(r Request) {
 	t := c.T
-	if t.Wrong == nil || !t.Spares() || !c.wrong(r) {
+	budgeted, forgets := t.Wrong != nil && t.Spares(), t.Drupal != nil && t.Drupal.Forgets()
+	if !budgeted && !forgets || !c.wrong(r) {
 		return
 	}
-	if t.Wrong.Add(1) > MostWrong && t.inCheck {
+	if forgets {
+		t.Drupal.ForgetFailures()
+	}
+	if budgeted && t.Wrong.Add(1) > MostWrong && t.inCheck {
 		NotTestable(fmt.Sprintf("the run has sent all %d requests with wrong credentials that a bridge gets which it has not started: test this clause alone (--only)", MostWrong))
 	}
 }

@@ -49,11 +49,6 @@ func (t *T) withoutMock(c Check) func(context.Context, *T) {
 	return nil
 }
 
-// RefusesKnown reports whether the bridge asks for other credentials than those by which the real site, which was read, knows the caller.
-func (t *T) RefusesKnown(r *Response, who Identity) bool {
-	return t.Drupal == nil && t.Site != nil && r.Status == http.StatusUnauthorized && t.Site.Unknown(who) == "" && t.Site.MayUse(who)
-}
-
 // Succeeds reports whether the call is one that has to work.
 func (i Invocation) Succeeds() bool { return i.Status == 0 || i.Status == http.StatusOK }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 // Cause is what is wrong with a request; the same cause has the same code on every endpoint.
@@ -235,4 +236,19 @@ func LookalikePage(t *check.T, ending string, send func(http.Header) *check.Resp
 	scheme, _, _ := strings.Cut(t.URL, "://")
 	page.Set("Origin", scheme+"://"+t.Hostname()+ending)
 	return page
+}
+
+// RefusesKnown reports whether the bridge refuses its list to a caller whom the real site, which was read, knows. A 403 is right where
+// the caller may not discover tools; then invoke is still open to it, and tells it from wrong credentials.
+func RefusesKnown(ctx context.Context, t *check.T, r *check.Response, who check.Identity) bool {
+	if t.Drupal != nil || t.Site == nil || r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden ||
+		t.Site.Unknown(who) != "" || !t.Site.MayUse(who) {
+		return false
+	}
+	if r.Status == http.StatusUnauthorized {
+		return true
+	}
+	invoked := t.As(who).Invoke(ctx, NoSuchTool, check.Args{})
+	return (invoked.Status == http.StatusUnauthorized || invoked.Status == http.StatusForbidden) &&
+		match.SameBody(invoked, t.With("nobody", check.WrongCredentials).Invoke(ctx, NoSuchTool, check.Args{}))
 }

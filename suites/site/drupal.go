@@ -66,14 +66,29 @@ func (d *Drupal) NewUser(permissions ...string) client.Identity {
 	return d.NewUsers(1, permissions...)[0]
 }
 
-// NewUsers creates n such accounts.
+// NewUsers creates n such accounts. A run that could not put the site back has left some there.
 func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
-	created := make([]client.Identity, n)
-	for i := range created {
-		created[i] = client.Identity(fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1)))
+	var created []client.Identity
+	for site := d.Site(); len(created) < n; {
+		name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
+		if _, there := site.User(name); !there {
+			created = append(created, client.Identity(name))
+		}
 	}
 	d.create(created, permissions)
 	return created
+}
+
+// Forgets reports whether the site is behind its control plane, and may lock whom it refuses: a Drupal locks an account after five failed
+// logins and an address after fifty, whatever the bridge does. A mock of the run's own counts none.
+func (d *Drupal) Forgets() bool {
+	_, remote := d.Mock.(*Remote)
+	return remote
+}
+
+// ForgetFailures makes a site that Forgets forget failed logins.
+func (d *Drupal) ForgetFailures() {
+	_ = d.Mock.(*Remote).client.SetFlood(context.Background(), false) // the next change says that the control plane is gone
 }
 
 // NewUserNamed creates an account that every run calls the same, unless it is there.

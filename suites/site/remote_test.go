@@ -44,6 +44,18 @@ func TestASiteIsChangedAndRestored(t *testing.T) {
 	}
 }
 
+// What an earlier run has left on the site is not in the way of the next one.
+func TestNewUsersAreNew(t *testing.T) {
+	_, remote := open(t)
+	other := remote.Site().Clone()
+	other.Users = append(other.Users, fixtures.User{UID: 100, Name: "check1", Password: "check1-pass"})
+	remote.SetSite(other)
+	drupal := &Drupal{Upstream: &Upstream{}, Mock: remote}
+	if users := drupal.NewUsers(2); users[0] != "check2" || users[1] != "check3" {
+		t.Errorf("created %v beside check1", users)
+	}
+}
+
 func TestAccepts(t *testing.T) {
 	_, remote := open(t)
 	for name, test := range map[string]struct {

@@ -29,7 +29,7 @@ var (
 // foreign are words of other programs, and names that a reader is to replace.
 var foreign = strings.Fields("upload_max_filesize a2enmod MaxRequestWorkers between_bytes_timeout ip_hash claude_desktop_config systemctl maxretry findtime " +
 	"yaml-language-server project-type drupal11 docroot create-project recommended-project account-name sqlite fixtures-module PHP_CLI_SERVER_WORKERS " +
-	"CLAUSE-N auth-KIND role_X check-k3x9qd-80001 AGENT2_TOKEN reports/format/lines.go health-cmd db-url")
+	"CLAUSE-N auth-KIND role_X check-k3x9qd-80001 AGENT2_TOKEN reports/format/lines.go health-cmd db-url zend assertions")
 
 // What a sentence has in code exists: a command and its flags, a clause, a file of the tree, a target of make, and each other word in
 // the sources.

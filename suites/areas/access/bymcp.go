@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -50,6 +52,7 @@ func testNamesByMCP(ctx context.Context, t *check.T, who check.Identity, names [
 // callsAsCaller compares the account of every call with the credentials of the caller, as far as a recording proxy can
 // read them.
 func callsAsCaller(ctx context.Context, t *check.T) {
+	listsAsCaller(ctx, t)
 	scenario.MustSeeCalls(t)
 	calls := scenario.Allowed(t)
 	if !slices.ContainsFunc(calls, func(i check.Invocation) bool { return i.Identity != calls[0].Identity }) {
@@ -84,4 +87,36 @@ func callsAsCaller(ctx context.Context, t *check.T) {
 			}
 		}
 	}
+}
+
+// listsAsCaller looks, where the bridge refuses its list to a caller whom the site knows, at what it asked the site for that: it needs no
+// tool that may be called.
+func listsAsCaller(ctx context.Context, t *check.T) {
+	if t.Upstream == nil {
+		return
+	}
+	list := t.As(check.Agent).List(ctx)
+	if !scenario.RefusesKnown(ctx, t, list, check.Agent) {
+		return
+	}
+	var asked []journal.Entry
+	check.Within(ctx, refusalsLast, func() bool {
+		t.Upstream.Mark()
+		list = t.As(check.Agent).List(ctx)
+		asked = scenario.ForCallers(t, t.Upstream.Journal())
+		return len(asked) > 0
+	})
+	own := scenario.CallerAtSite(t, check.Agent)
+	if !slices.ContainsFunc(asked, func(e journal.Entry) bool { return e.User == own }) {
+		t.For(check.Agent, "", func() {
+			for _, e := range asked {
+				t.Expect(e.User).To(Equal(own), asAnother(list, e))
+			}
+		})
+	}
+}
+
+// asAnother is the finding that the bridge asked the site for the agent as another.
+func asAnother(r *check.Response, e journal.Entry) check.Finding {
+	return check.Mismatch(r.Subject(), "a request to the site as "+check.Agent.String(), "one as "+check.Identity(e.User).String()+", to which the site responds "+strconv.Itoa(e.Status))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -37,8 +36,7 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 				return len(others) > 0 || len(t.Drupal.Journal()) > 0
 			})
 			for _, e := range others {
-				t.Expect(e.User).To(Equal(string(check.Agent)),
-					check.Mismatch(r.Subject(), "a request to the site as "+check.Agent.String(), "one as "+check.Identity(e.User).String()+", to which the site responds "+strconv.Itoa(e.Status)))
+				t.Expect(e.User).To(Equal(string(check.Agent)), asAnother(r, e))
 			}
 		})
 	}

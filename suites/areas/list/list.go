@@ -54,7 +54,7 @@ var Checks = []check.Check{
 func returnsJSON(ctx context.Context, t *check.T) {
 	list := t.As(check.Agent).ListAll(ctx)
 	first := list.Pages[0]
-	if t.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) && !t.RefusesKnown(first, check.Agent) {
+	if t.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) && !scenario.RefusesKnown(ctx, t, first, check.Agent) {
 		check.NotTestable("the agent is refused: give the credentials of a caller who may discover tools")
 	}
 	t.For(check.Agent, "", func() { t.Expect(first).To(match.HaveStatus(200)) })
