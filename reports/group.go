@@ -51,6 +51,7 @@ const (
 	missingHeader                  // by its name
 	noResponse                     // the connection was closed, or nothing came in time: by the error
 	serverError                    // 5xx
+	namedError                     // 5xx by which the bridge says what failed, such as the site
 	redirect                       // 3xx
 	wrongEnvelope                  // a 4xx without the error object of the contract
 	refusal                        // a 4xx with it
@@ -86,6 +87,7 @@ var causeKinds = map[causeKind]struct {
 	noResponse: {Protocol, "", "The log of the bridge (bridge.log in the report directory, if run --exec started it) says why it closed the connection or did not respond. " +
 		"Every request needs a response: the bridge must survive what it cannot serve."},
 	serverError:   {Protocol, "", "The bridge fails by itself where another response is due. Its log has the error of that request; then test the clause again."},
+	namedError:    {Protocol, "", "The bridge says that something failed where another response is due. Its log has the error of that request; then test the clause again."},
 	ended:         {Execution, "", "The log of the bridge (bridge.log in the report directory) says why it ended. It must survive whatever a caller or the site sends."},
 	redirect:      {Protocol, "", "Serve the paths of the contract themselves, without a redirect: clients do not send credentials or bodies again."},
 	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},
@@ -211,6 +213,9 @@ func (g *Group) settle(r *Report) {
 		}
 	}
 	g.Clause, g.Remedy, g.Severity = first.ID, first.Remedy, first.Severity()
+	if g.kind == namedError && len(g.Clauses) == 1 {
+		ofKind = false // an error may be due, and the clause is about something else: that the method ran once
+	}
 	if g.kind == refusal && strings.HasPrefix(g.Cause, "401 ") && !slices.ContainsFunc(g.members, func(m member) bool {
 		return m.finding < 0 || !r.Results[m.result].refusesCaller(r.Results[m.result].Findings[m.finding])
 	}) {
@@ -357,6 +362,8 @@ func (r Result) causeOf(f Finding) cause {
 	case strings.HasPrefix(f.Expected, "not to contain"): // what a text leaks, the status has nothing to do with
 		own.expected = f.Expected
 		return own
+	case m.Status >= 500 && code != "" && code != "internal_error":
+		return cause{kind: namedError, status: m.Status, code: code}
 	case m.Status >= 500:
 		return cause{kind: serverError, status: m.Status, mediaType: mediaType, shape: shape, code: code}
 	case m.Status >= 400 && code == "" && !byMCP:
@@ -411,6 +418,8 @@ func (c cause) String() string {
 		text = "callers get what the site denies them"
 	case refusal:
 		text = fmt.Sprintf("%d %s", c.status, c.code) + where
+	case namedError:
+		text = fmt.Sprintf("%d %s", c.status, c.code)
 	case redirect:
 		text = fmt.Sprintf("%d, a redirect", c.status)
 	case wrongType:

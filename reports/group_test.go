@@ -158,6 +158,8 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 		{"no bridge", []Result{remedied(failing("access/list-403", "a list", response(401, json, `{"error":{"code":"x"}}`), "")), leak}, "access/list-403", "fix access/list-403"},
 		{"a missing tool that is not 404", []Result{missing("describe/unknown-404"), missing("describe/hidden-404"), missing("invoke/denied")}, "describe/unknown-404", causeKinds[wrongStatus].remedy},
 		{"a leak in an error", []Result{remedied(failing("invoke/no-trace-leak", "not to contain an internal text of the site", response(500, json, `{"error":{"code":"x"}}`), ""))}, "invoke/no-trace-leak", "fix invoke/no-trace-leak"},
+		{"an error that is due, of one clause", []Result{remedied(failing("invoke/runs-once", "one call", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", "fix invoke/runs-once"},
+		{"errors of many clauses", []Result{remedied(failing("invoke/runs-once", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), "")), remedied(failing("invoke/result-exact", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", causeKinds[namedError].remedy},
 		{"form alone", []Result{form}, "mapping/input-object", "fix mapping/input-object"},
 	} {
 		r := &Report{Results: c.results}
