@@ -51,10 +51,11 @@ const (
 	missingHeader                  // by its name
 	noResponse                     // the connection was closed, or nothing came in time: by the error
 	serverError                    // 5xx
+	namedError                     // 5xx by which the bridge says what failed, such as the site
 	redirect                       // 3xx
 	wrongEnvelope                  // a 4xx without the error object of the contract
 	refusal                        // a 4xx with it
-	wrongStatus                    // a 2xx with the error object
+	wrongStatus                    // an error under the status of another: a 2xx, or a missing tool that is not 404
 	wrongType                      // a 2xx whose Content-Type is missing or not JSON
 	invalidJSON                    // a 2xx that says that it is JSON
 	mismatch                       // a 2xx with other content than expected
@@ -86,10 +87,11 @@ var causeKinds = map[causeKind]struct {
 	noResponse: {Protocol, "", "The log of the bridge (bridge.log in the report directory, if run --exec started it) says why it closed the connection or did not respond. " +
 		"Every request needs a response: the bridge must survive what it cannot serve."},
 	serverError:   {Protocol, "", "The bridge fails by itself where another response is due. Its log has the error of that request; then test the clause again."},
+	namedError:    {Protocol, "", "The bridge says that something failed where another response is due. Its log has the error of that request; then test the clause again."},
 	ended:         {Execution, "", "The log of the bridge (bridge.log in the report directory) says why it ended. It must survive whatever a caller or the site sends."},
 	redirect:      {Protocol, "", "Serve the paths of the contract themselves, without a redirect: clients do not send credentials or bodies again."},
 	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},
-	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx) with the body, not 200."},
+	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx; tool_not_found: 404) with the body."},
 	wrongType:     {Protocol, "list/answers-json", "Send Content-Type: application/json with every JSON body."},
 	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
 	wrongAccount:  {Exposure, "access/credentials-forwarded", forwardThem + " An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
@@ -111,6 +113,7 @@ func (r *Report) Groups() []Group {
 	at := map[cause]int{}
 	crossed := r.crosses() && !r.fails("access/credentials-forwarded")
 	other, forwards := r.firstCause(wrongAccount), r.firstCause(notForwarded).kind != notForwarded
+	notFound := r.fails("describe/unknown-404") || r.fails("invoke/unknown-404")
 	var groups []Group
 	for i, result := range r.Results {
 		if !slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) && !blocked[result.ID] {
@@ -125,6 +128,9 @@ func (r *Report) Groups() []Group {
 			}
 			if !forwards && finding >= 0 && why.kind == refusal && result.refusesCaller(result.Findings[finding]) {
 				why = cause{kind: notForwarded} // the bridge remembers that the site refused it
+			}
+			if notFound && why.kind == refusal && why.code == "tool_not_found" && why.status != 404 {
+				why = cause{kind: wrongStatus, status: why.status, code: why.code} // of whatever is missing: nothing is exposed by it
 			}
 			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
 				why = cause{kind: noBridge}
@@ -190,7 +196,7 @@ func (g *Group) settle(r *Report) {
 	var first *Result
 	rank := func(result *Result) int {
 		n := 2*int(result.Severity()) + map[bool]int{true: 1}[result.Level != MUST]
-		if g.kind == noBridge { // no clause says more than another: the first
+		if g.kind == noBridge || g.kind == wrongStatus { // no clause says more than another: the first
 			n = 0
 		}
 		if result.Verdict != Fail {
@@ -208,6 +214,9 @@ func (g *Group) settle(r *Report) {
 		}
 	}
 	g.Clause, g.Remedy, g.Severity = first.ID, first.Remedy, first.Severity()
+	if g.kind == namedError && len(g.Clauses) == 1 {
+		ofKind = false // an error may be due, and the clause is about something else: that the method ran once
+	}
 	if g.kind == refusal && strings.HasPrefix(g.Cause, "401 ") && !slices.ContainsFunc(g.members, func(m member) bool {
 		return m.finding < 0 || !r.Results[m.result].refusesCaller(r.Results[m.result].Findings[m.finding])
 	}) {
@@ -336,6 +345,8 @@ func (r Result) causeOf(f Finding) cause {
 	}
 	switch {
 	case e.Response != nil:
+	case strings.Contains(e.Error, "context canceled"): // the check went away itself
+		return own
 	case e.Error != "":
 		return cause{kind: noResponse, text: e.Error}
 	default:
@@ -349,6 +360,11 @@ func (r Result) causeOf(f Finding) cause {
 	mediaType := mediaTypeOf(m)
 	byMCP := strings.HasSuffix(e.Request.URL, "/mcp") // whose errors have the form of JSON-RPC
 	switch {
+	case strings.HasPrefix(f.Expected, "not to contain"): // what a text leaks, the status has nothing to do with
+		own.expected = f.Expected
+		return own
+	case m.Status >= 500 && code != "" && code != "internal_error":
+		return cause{kind: namedError, status: m.Status, code: code}
 	case m.Status >= 500:
 		return cause{kind: serverError, status: m.Status, mediaType: mediaType, shape: shape, code: code}
 	case m.Status >= 400 && code == "" && !byMCP:
@@ -390,7 +406,7 @@ func (c cause) String() string {
 	case wrongEnvelope:
 		text = fmt.Sprintf("error responses without {error: {code, message}}: %s", strings.TrimSpace(c.mediaType+" "+c.shape))
 	case wrongStatus:
-		text = fmt.Sprintf("errors with the status %d", c.status)
+		text = fmt.Sprintf("%s with the status %d", cmp.Or(c.code, "errors"), c.status)
 	case wrongAccount:
 		text = "calls run at the site as the account " + c.text + ", which is not their caller's"
 	case notForwarded:
@@ -403,6 +419,8 @@ func (c cause) String() string {
 		text = "callers get what the site denies them"
 	case refusal:
 		text = fmt.Sprintf("%d %s", c.status, c.code) + where
+	case namedError:
+		text = fmt.Sprintf("%d %s", c.status, c.code)
 	case redirect:
 		text = fmt.Sprintf("%d, a redirect", c.status)
 	case wrongType:

@@ -89,6 +89,10 @@ func TestGroups(t *testing.T) {
 		{"a caller who is to be refused", unknown(failing("access/anonymous", "403", response(401, json, coded("x")), "")), failing("b/2", "200", response(401, json, coded("x")), ""), true, "401 x"},
 		{"a refused caller beside another", ranAs("service", failing("access/no-cross-talk", "403", response(404, json, coded("tool_not_found")), "")), failing("access/filtered-by-method", "the tools of agent", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"a cache that callers share", failing("access/no-cross-talk", "a page without tools of another", response(200, json, `{"tools":[]}`), ""), failing("access/list-403", "403", response(200, json, `{"tools":[1]}`), ""), true, "callers get what is another caller's: a cache or a variable that they share"},
+		{"a missing tool that is not 404", failing("describe/unknown-404", "404 tool_not_found", response(400, json, coded("tool_not_found")), ""), failing("access/per-credential", "403 or 404", response(400, json, coded("tool_not_found")), ""), true, "tool_not_found with the status 400"},
+		{"a hidden tool alone that is not 404", failing("describe/hidden-404", "404 tool_not_found", response(400, json, coded("tool_not_found")), ""), failing("invoke/denied", "403 or 404", response(400, json, coded("tool_not_found")), ""), false, ""},
+		{"a leak in an error, and an error", failing("invoke/no-trace-leak", "not to contain an internal text of the site", response(500, json, coded("x")), ""), failing("b/2", "404", response(500, json, coded("x")), ""), false, "invoke/no-trace-leak is wrong"},
+		{"requests that the checks gave up", failing("upstream/cancel", "the end of its request to the site", nil, "context canceled"), failing("b/2", "x", nil, "context canceled"), false, "upstream/cancel is wrong"},
 		{"different values in good responses", failing("a/1", "a title", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "a name", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"no request", Result{ID: "a/1", Verdict: Fail, Message: "one", Findings: []Finding{{Message: "same"}}}, Result{ID: "b/2", Verdict: Fail, Findings: []Finding{{Message: "same"}}}, false, "one"},
 		{"results without findings", Result{ID: "a/1", Verdict: Error, Message: "the mock stopped"}, Result{ID: "b/2", Verdict: Error, Message: "the mock stopped"}, true, "the mock stopped"},
@@ -132,6 +136,9 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 	remedied := func(r Result) Result { r.Remedy = "fix " + r.ID; return r }
 	const json = "application/json"
 	envelope := func(id string) Result { return remedied(failing(id, "404", response(404, json, `{"detail":"x"}`), "")) }
+	missing := func(id string) Result {
+		return remedied(failing(id, "404", response(400, json, `{"error":{"code":"tool_not_found"}}`), ""))
+	}
 	leak := remedied(failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""))
 	wrongResult := remedied(failing("invoke/result-exact", "1", response(200, json, `{"result":2}`), ""))
 	form := remedied(failing("mapping/input-object", "an object", response(200, json, `{"tools":[]}`), ""))
@@ -149,6 +156,10 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 		{"the cause's own clause does not fail", []Result{envelope("list/cursor-malformed"), envelope("invoke/unknown-404")}, "invoke/unknown-404", causeKinds[wrongEnvelope].remedy},
 		{"another account", []Result{as(failing("invoke/denied", "403", response(200, json, `{"result":1}`), "")), leak, forwarded}, "invoke/denied", causeKinds[wrongAccount].remedy},
 		{"no bridge", []Result{remedied(failing("access/list-403", "a list", response(401, json, `{"error":{"code":"x"}}`), "")), leak}, "access/list-403", "fix access/list-403"},
+		{"a missing tool that is not 404", []Result{missing("describe/unknown-404"), missing("describe/hidden-404"), missing("invoke/denied")}, "describe/unknown-404", causeKinds[wrongStatus].remedy},
+		{"a leak in an error", []Result{remedied(failing("invoke/no-trace-leak", "not to contain an internal text of the site", response(500, json, `{"error":{"code":"x"}}`), ""))}, "invoke/no-trace-leak", "fix invoke/no-trace-leak"},
+		{"an error that is due, of one clause", []Result{remedied(failing("invoke/runs-once", "one call", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", "fix invoke/runs-once"},
+		{"errors of many clauses", []Result{remedied(failing("invoke/runs-once", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), "")), remedied(failing("invoke/result-exact", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", causeKinds[namedError].remedy},
 		{"form alone", []Result{form}, "mapping/input-object", "fix mapping/input-object"},
 	} {
 		r := &Report{Results: c.results}

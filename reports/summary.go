@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -254,6 +255,9 @@ func (r *Report) result(id string) (Result, bool) {
 	return Result{}, false
 }
 
+// blockedBy matches the message of a check that other clauses keep from being tested.
+var blockedBy = regexp.MustCompile(` tests? that\)?: |\(the positive control\b`)
+
 // AtFault names whose fault it is that r is not conformant, each with what it is to blame for; none: nobody's.
 func (r *Report) AtFault() []string {
 	s := r.count()
@@ -279,8 +283,9 @@ func (r *Report) AtFault() []string {
 	add(bridge, failures-atProxy, "failure", "failures")
 	add("the proxy", atProxy, "failure", "failures")
 	setUp := "the settings of the run"
+	const above = "a failure above"
 	if failures+s.Error > 0 {
-		setUp += ", or a failure above"
+		setUp += ", or " + above
 	}
 	others := []string{"the machine", "the site", "the network", "the proxy"}
 	const end = "the end of the run" // whose reason the headline has
@@ -293,6 +298,9 @@ func (r *Report) AtFault() []string {
 				who = other
 			}
 		}
+		if failures+s.Error > 0 && blockedBy.MatchString(result.Message) {
+			who = above
+		}
 		if r.CutShort != "" && strings.HasPrefix(result.Message, "the run ended") {
 			who = end
 		}
@@ -301,7 +309,7 @@ func (r *Report) AtFault() []string {
 		}
 		untested[who]++
 	}
-	for _, who := range append(others, end, lockOut, setUp) {
+	for _, who := range append(others, end, lockOut, above, setUp) {
 		add(who, untested[who], "MUST not tested", "MUSTs not tested")
 	}
 	add("bridgecheck itself", s.Error, "error of a check", "errors of checks")

@@ -75,7 +75,13 @@ func New(o Options) (*Server, error) {
 // Drain ends all streams, so that the requests that hold them end. New ones end at once.
 func (s *Server) Drain() { s.drain() }
 
+// releaseVersion is that of a release: the linker sets it. packaging/release says how.
+var releaseVersion string
+
 func version() string {
+	if releaseVersion != "" {
+		return releaseVersion
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}

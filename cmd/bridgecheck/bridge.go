@@ -231,6 +231,9 @@ func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 	who := cmp.Or(user, "an anonymous caller")
 	switch {
 	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):
+		if user != "" && password == "" {
+			return usagef("the site %s does not show %s its methods (%s); DRUPAL_PASSWORD is not set", site, who, err)
+		}
 		return usagef("the site %s does not show %s its methods (%s); set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC: Drupal refuses a wrong password as it does an account without the permission", site, who, err)
 	case err != nil:
 		return &engine.UnreachableError{URL: site, Reason: err}

@@ -35,6 +35,7 @@ func TestBridgeCheckSaysWhatAnAccountIsShown(t *testing.T) {
 		"tools":            {"agent", "agent-pass", []string{"--include", "fx.*", "--exclude", "fx.whoami"}, exitOK, []string{"no pattern of include matches it", "a pattern of exclude matches it", "are tools"}},
 		"no tool at all":   {"agent", "agent-pass", []string{"--include", "nothing.*"}, 1, []string{" methods, 0 match include; see --include"}},
 		"a wrong password": {"agent", "wrong", nil, exitUsage, []string{"DRUPAL_USER and DRUPAL_PASSWORD"}},
+		"no password":      {"agent", "", nil, exitUsage, []string{"DRUPAL_PASSWORD is not set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("DRUPAL_USER", c.user)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -77,6 +78,9 @@ func preflight(ctx context.Context, t *check.T) error {
 		return err
 	}
 	if err := otherSite(t, list.Names()); err != nil {
+		return err
+	}
+	if err := unknownCall(ctx, t, list.Names()); err != nil {
 		return err
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
@@ -171,6 +175,24 @@ func otherSite(t *check.T, tools []string) error {
 	}
 	return usage("the bridge lists tools such as %s, and none is a method of the site of --drupal: give the site that is behind the bridge",
 		exact.Cut(t.Redact.Text(tools[0]), 60))
+}
+
+// unknownCall names an allowed call of a tool that the bridge shows its caller neither in the list nor by describe. It is a wrong
+// name in the configuration, for which clauses would fail.
+func unknownCall(ctx context.Context, t *check.T, listed []string) error {
+	for _, call := range t.Invocations {
+		if t.Drupal != nil || !t.Claims("tools") || !call.Succeeds() || slices.Contains(listed, call.Tool) || len(listed) == 0 {
+			continue
+		}
+		if r := t.As(call.Identity).Describe(ctx, call.Tool); r.Status == http.StatusNotFound && r.Code() == "tool_not_found" {
+			shown := "it lists tools such as " + strings.Join(listed[:min(3, len(listed))], ", ")
+			if near := suggest.Near(call.Tool, listed); near != "" {
+				shown = "did you mean " + near + "?"
+			}
+			return usage("invocations: the bridge shows %s no tool %q; %s", call.Identity, call.Tool, t.Redact.Text(exact.Cut(client.OneLine(shown), 200)))
+		}
+	}
+	return nil
 }
 
 // asksWithoutCaller reports whether the bridge has asked the site what only a bridge asks, and never with the agent's

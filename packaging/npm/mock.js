@@ -68,20 +68,20 @@ async function start({ site = 'default', args = [] } = {}) {
   };
 }
 
-// ready reads the two lines that a mock prints.
+// ready reads the two lines that a mock prints, one on each stream: which comes first is not known.
 function ready(child) {
   return new Promise((resolve, reject) => {
     let out = '';
     let errors = '';
-    child.stderr.on('data', (data) => { errors += data; });
-    child.stdout.on('data', (data) => {
-      out += data;
-      const url = /listening on (http\S+)/.exec(out);
-      const control = /control plane is at (http\S+)/.exec(out + errors);
+    const look = () => {
+      const url = /listening on (http\S+)\s/.exec(out);
+      const control = /control plane is at (http\S+)\s/.exec(errors);
       if (url && control) resolve({ url: url[1], control: control[1] });
-    });
+    };
+    child.stdout.on('data', (data) => { out += data; look(); });
+    child.stderr.on('data', (data) => { errors += data; look(); });
     child.once('error', (error) => reject(new Error(`the mock cannot be started: ${error.message}`)));
-    child.once('exit', (code) => reject(new Error(`the mock ended with ${code}: ${errors.trim() || out.trim()}`)));
+    child.once('close', (code) => reject(new Error(`the mock ended with ${code}: ${errors.trim() || out.trim()}`)));
   });
 }
 

@@ -185,7 +185,9 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 	if cause, ok := r.FirstCause(); ok {
 		lines = append(lines, c.cutAt(c.wrapped("fix this first: "+cause.Explains(r), 0), 2)...)
 	}
-	if first, ok := r.First(); ok {
+	if first, ok := r.First(); ok && first.Verdict == reports.Fixed {
+		lines = append(lines, "begin with: remove "+first.ID+" from the baseline")
+	} else if ok {
 		begin, explain := "begin with: "+first.ID+" ·", cmp.Or(c.Program, "bridgecheck")+" checks explain "+first.ID
 		if c.Width == 0 || len(begin)+len(explain) < c.Width {
 			begin, explain = begin+" "+explain, ""

@@ -95,7 +95,7 @@ func runsAllowedOnce(ctx context.Context, t *check.T) {
 func callOnce(at *site.Upstream) OmegaMatcher {
 	return match.Conform("one method call to reach the site", func(r *check.Response) string {
 		if calls := at.Calls(); len(calls) != 1 {
-			return fmt.Sprintf("%s, and %d calls", r.Outcome(), len(calls))
+			return fmt.Sprintf("%d calls, and %s", len(calls), r.Outcome())
 		}
 		return ""
 	})

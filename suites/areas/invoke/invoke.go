@@ -472,7 +472,7 @@ func haveForwardedTo(at *site.Upstream, method string) OmegaMatcher {
 func haveReachedOnce(at *site.Upstream, method string) types.GomegaMatcher {
 	return match.Conform("one call of "+method+" to reach the site", func(r *check.Response) string {
 		if n := len(at.Calls(method)); n != 1 {
-			return fmt.Sprintf("%s, and %s reached it %s", r.Outcome(), method, match.Times(n))
+			return fmt.Sprintf("it %s, and %s", match.Times(n), r.Outcome()) // which may be long
 		}
 		return ""
 	})
