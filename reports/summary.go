@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -255,9 +254,6 @@ func (r *Report) result(id string) (Result, bool) {
 	return Result{}, false
 }
 
-// blockedBy matches the message of a check that other clauses keep from being tested.
-var blockedBy = regexp.MustCompile(` tests? that\)?: |\(the positive control\b`)
-
 // AtFault names whose fault it is that r is not conformant, each with what it is to blame for; none: nobody's.
 func (r *Report) AtFault() []string {
 	s := r.count()
@@ -298,7 +294,7 @@ func (r *Report) AtFault() []string {
 				who = other
 			}
 		}
-		if failures+s.Error > 0 && blockedBy.MatchString(result.Message) {
+		if failures+s.Error > 0 && result.BlockedBy != nil {
 			who = above
 		}
 		if r.CutShort != "" && strings.HasPrefix(result.Message, "the run ended") {

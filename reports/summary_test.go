@@ -75,7 +75,7 @@ func TestWhoIsAtFault(t *testing.T) {
 	for want, results := range map[string][]reports.Result{
 		"[the bridge (1 failure) the proxy (1 failure) the settings of the run, or a failure above (1 MUST not tested)]": {byProxy, {Verdict: reports.Fail}, untested},
 		"[the proxy (1 failure)]":                                                    {byProxy},
-		"[the bridge (1 failure) a failure above (1 MUST not tested)]":               {{Verdict: reports.Fail}, {Verdict: reports.NotTestable, Level: reports.MUST, Message: "invoke/unknown-404 tests that: it gets 400"}},
+		"[the bridge (1 failure) a failure above (1 MUST not tested)]":               {{Verdict: reports.Fail}, {Verdict: reports.NotTestable, Level: reports.MUST, BlockedBy: []string{"invoke/unknown-404"}}},
 		"[the site (1 MUST not tested) the settings of the run (1 MUST not tested)]": {untested, {Verdict: reports.NotTestable, Level: reports.MUST, Message: "the site was slow"}},
 	} {
 		if got := fmt.Sprint((&reports.Report{Results: results}).AtFault()); got != want {
