@@ -76,16 +76,19 @@ func idMismatch(ctx context.Context, t *check.T) {
 }
 
 func httpError(ctx context.Context, t *check.T) {
-	call := scenario.MustRun(ctx, t)
+	eachFailure(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
+}
+
+// mustRunAnyResult is scenario.MustRun, of a tool, where there is one, whose outputSchema refuses nothing that a bridge makes of a response.
+func mustRunAnyResult(ctx context.Context, t *check.T) check.Invocation {
 	if t.Drupal != nil {
 		for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
-			if tool.Output == nil { // no outputSchema refuses what a bridge makes of the response
-				call = check.AsAgent(tool.Name)
-				break
+			if tool.Output == nil {
+				return check.AsAgent(tool.Name)
 			}
 		}
 	}
-	eachFailure(ctx, t, brokenResponses, call, beUpstreamError())
+	return scenario.MustRun(ctx, t)
 }
 
 // resultStatus sends a result under statuses that say that there is none.
