@@ -111,6 +111,7 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", BrokenRule, check.Agent, "POST", check.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
+	{"invoke that the site denies, of a tool that it shows", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Failure, Body: `{"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'access content' permission is required."}`}},
 	{"invoke while the site sends a page", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
 	{"invoke while the site resets connections", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
 	{"invoke while the site sends garbage", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
@@ -144,6 +145,8 @@ func SendRefusals(ctx context.Context, t *check.T) []SentRefusal {
 		disarm := t.Drupal.Arm(*r.fault)
 		all[i].Response = r.send(ctx, t, tools)
 		disarm()
+	}
+	if slices.ContainsFunc(possible, refusal.duringFault) {
 		WaitRecovered(ctx, t, MustRun(ctx, t))
 	}
 	return all

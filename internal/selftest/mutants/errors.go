@@ -25,15 +25,14 @@ func errorMutants() []Mutant {
 			}
 		})},
 		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toInvoke(r) || isSmall(r) {
-					return false
+			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
+		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
+			Middleware: tooLarge("application/json", `{"error":{"code":"","message":"The body is too long."}}`)},
+		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "the site's -32600 to a caller who has lost a permission is rare",
+			Middleware: onInvoke(func(x *exchange) {
+				if name, _, _ := x.Request.BasicAuth(); name == "agent" && x.Status == http.StatusForbidden {
+					x.recode("access_denied", "")
 				}
-				w.Header().Set("Content-Type", "text/html")
-				w.Header().Set("Connection", "close")
-				w.WriteHeader(http.StatusRequestEntityTooLarge)
-				io.WriteString(w, "<html><title>413 Request Entity Too Large</title></html>") //nolint:errcheck // the caller has gone
-				return true
 			})},
 		{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusMethodNotAllowed {
@@ -135,6 +134,20 @@ func countingErrors() middleware {
 		if object["tools"] == nil && object["tool"] == nil {
 			x.Body = encode(object)
 		}
+	})
+}
+
+// tooLarge refuses the body of an invoke that is long, as a server in front of a bridge does.
+func tooLarge(contentType, body string) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || isSmall(r) {
+			return false
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		io.WriteString(w, body) //nolint:errcheck // the caller has gone
+		return true
 	})
 }
 

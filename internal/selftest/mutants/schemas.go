@@ -183,6 +183,8 @@ func translateMutants() []Mutant {
 			Middleware: listsAlso("bad.null_schema", nil)},
 		{Name: "wrong-keywords-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "the values of keywords are not looked at", Middleware: listsAlso("bad.keywords", map[string]any{"type": "object", "minProperties": -1})},
 		{Name: "sixty-levels-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a schema is deep and not large, and so within the bound of its size", Middleware: listsAlso("bad.deep", objectsWithin(60))},
+		{Name: "references-multiplied-in-place", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "levels are counted, and what several references at each of them make is not",
+			Middleware: listsAlso("bad.multiplying", doubled(15))},
 		{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "the reference in a parameter's schema points elsewhere after the parameter became a part of the tool's schema",
 			Middleware: onParameter("good.references", "labels", replaceWith(map[string]any{"type": "object", "properties": map[string]any{"label": map[string]any{"$ref": "#/definitions/label"}},
 				"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
@@ -241,6 +243,15 @@ func objectsWithin(levels int) map[string]any {
 	schema := map[string]any{"type": "object"}
 	for range levels {
 		schema = map[string]any{"type": "object", "properties": map[string]any{"value": schema}}
+	}
+	return schema
+}
+
+// doubled is a schema with two properties at each level.
+func doubled(levels int) map[string]any {
+	schema := map[string]any{"type": "object"}
+	for range levels {
+		schema = map[string]any{"type": "object", "properties": map[string]any{"l": schema, "r": schema}}
 	}
 	return schema
 }
