@@ -228,6 +228,9 @@ func callsAtSite(t *check.T) int {
 func downAndUp(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustCallSiteThatIsUp(ctx, t, call)
+	if t.Drupal != nil {
+		t.As(check.Agent).MustListShared(ctx) // the positive control of the lists
+	}
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	var stranger check.Client
 	if t.Drupal != nil {
