@@ -178,8 +178,8 @@ func run(ctx context.Context, name, bc string, sample int, seed uint64, file str
 		fmt.Printf("SURVIVED %s\n         %s\n         %s\n", r.Mutant, r.Code, r.Said)
 	}
 	counted := len(all) - excepted - none
-	figures = fmt.Sprintf("Of %d mutants of the %s starter, %d do not compile and %d are equivalent or silent by review; of the other %d, %d are caught (%.1f %%).",
-		len(all), name, none, excepted, counted, caught, 100*float64(caught)/float64(max(1, counted)))
+	figures = fmt.Sprintf("Of %d mutants of the %s starter, %d do not compile and %d are equivalent or silent by review; "+
+		"of the other %d, %d are caught (%.1f %%).", len(all), name, none, excepted, counted, caught, 100*float64(caught)/float64(max(1, counted)))
 	fmt.Println(figures)
 	return figures, nil
 }
