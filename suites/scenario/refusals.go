@@ -72,6 +72,7 @@ var refusals = []refusal{
 	{"describe without a name", MissingName, check.Agent, "", check.DescribePath, "", "", nil, nil},
 	{"describe with an empty name", MissingName, check.Agent, "", check.DescribePath, "name=", "", nil, nil},
 	{"describe with a list of names", Other, check.Agent, "", check.DescribePath, "name[]=x", "", nil, nil},
+	{"describe with two names", Other, check.Agent, "", check.DescribePath, "name=" + NoSuchTool + "&name=no.such.other", "", nil, nil},
 	{"describe with a name that is no UTF-8", Other, check.Agent, "", check.DescribePath, "name=%FF%FE", "", nil, nil},
 	{"describe of an unknown tool", UnknownTool, check.Agent, "", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
 	{"describe of markup", UnknownTool, check.Agent, "", check.DescribePath, "name=%3Cb%3E%22%5C", "", nil, nil},

@@ -45,6 +45,12 @@ func errorMutants() []Mutant {
 				x.Header.Set("Content-Type", "text/plain; charset=UTF-8")
 			}
 		})},
+		{Name: "two-names-without-a-message", Breaks: Clauses("errors/envelope"), Origin: Imagined, Why: "the message of a case that nobody has tried is empty",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if len(x.Request.URL.Query()["name"]) > 1 && x.Status >= 400 {
+					x.Refuse(x.Status, "invalid_request", "")
+				}
+			})},
 		{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
 		{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
 		{Name: "wrong-tokens-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "each provider of authentication has errors of its own", Middleware: onRefusal(func(x *exchange) {

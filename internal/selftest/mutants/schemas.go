@@ -190,6 +190,11 @@ func translateMutants() []Mutant {
 				"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
 		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that resolves it never ends",
 			Middleware: listsAlso("bad.cyclic_ref", circular)},
+		{Name: "bounds-of-zero-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "a bound has to be positive, and a tool with one of zero is rejected",
+			Transport: onDiscovery(func(index map[string]any) {
+				methods, _ := index["data"].([]any)
+				index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })
+			})},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: onDiscovery(func(index map[string]any) {
 				methods, _ := index["data"].([]any)
