@@ -28,7 +28,8 @@ func errorMutants() []Mutant {
 			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
 		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
 			Middleware: tooLarge("application/json", `{"error":{"code":"","message":"The body is too long."}}`)},
-		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "the site's -32600 to a caller who has lost a permission is rare",
+		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined,
+			Why: "the site's -32600 to a caller who has lost a permission is rare",
 			Middleware: onInvoke(func(x *exchange) {
 				if name, _, _ := x.Request.BasicAuth(); name == "agent" && x.Status == http.StatusForbidden {
 					x.recode("access_denied", "")

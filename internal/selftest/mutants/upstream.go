@@ -88,8 +88,10 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
-		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"), MayFail: Clauses("upstream/cancel", "upstream/excess-bytes", "upstream/idle-closed"), Origin: Imagined,
-			Why: "a connection goes back to the pool though its call has timed out, and every call has the same id", Transport: func(next http.RoundTripper) http.RoundTripper {
+		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"),
+			MayFail: Clauses("upstream/cancel", "upstream/excess-bytes", "upstream/idle-closed"), Origin: Imagined,
+			Why: "a connection goes back to the pool though its call has timed out, and every call has the same id",
+			Transport: func(next http.RoundTripper) http.RoundTripper {
 				return onReplyTo(func(call, reply map[string]any) {
 					if fmt.Sprint(reply["id"]) == "1" {
 						reply["id"] = call["id"]
