@@ -73,6 +73,12 @@ func errorMutants() []Mutant {
 				e["message"] = http.StatusText(x.Status)
 			}
 		})},
+		{Name: "missing-argument-unnamed", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Why: "a text of the site that is read in part",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
+					e["message"] = "The arguments are invalid."
+				}
+			})},
 		{Name: "message-names-no-parameter", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Middleware: onError(func(_ *exchange, e map[string]any) {
 			if e["code"] == "missing_parameter" {
 				e["message"] = "A required parameter is missing."

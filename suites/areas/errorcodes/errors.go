@@ -131,6 +131,15 @@ func messageHelps(ctx context.Context, t *check.T) {
 	if t.Drupal == nil {
 		return
 	}
+	placeholders := scenario.FillPlaceholders(ctx, t)
+	if body, ok := placeholders.In(`{"name":"{strict}","arguments":{}}`); ok {
+		missing, _ := placeholders.In("{words}")
+		t.Row(check.Agent, "", "invoke with a parameter missing", func() {
+			if r := agent.InvokeBody(ctx, []byte(body)); r.Status == http.StatusBadRequest && r.Message() != "" {
+				t.Expect(r).To(match.HaveMessageWith(missing))
+			}
+		})
+	}
 	tools := scenario.StrictTools(ctx, t, scenario.SucceedingKinds...)
 	var cases []scenario.ToolCase
 	for _, tool := range tools[:min(len(tools), 5)] {
