@@ -108,9 +108,9 @@ bench-run: build test/clients/node_modules ## how long runs take with one worker
 # by internal/tools/mutation/reviewed.yaml, or a hole. It goes on where it was interrupted; bin/mutation-*.jsonl has the results.
 SAMPLE := 200
 SEED := 1
-mutation: build internal/tools/mutation/node_modules ## how many machine-made faults in the starters are caught: SAMPLE=200 SEED=1
-	go run ./internal/tools/mutation -starter node -sample $(SAMPLE) -seed $(SEED)
-	go run ./internal/tools/mutation -starter go -sample $(SAMPLE) -seed $(SEED)
+mutation: build internal/tools/mutation/node_modules ## how many machine-made faults in the starters are caught: SAMPLE=200 SEED=1; WRITE=1: into docs/trust.md
+	go run ./internal/tools/mutation -starter node -sample $(SAMPLE) -seed $(SEED) $(if $(WRITE),-write)
+	go run ./internal/tools/mutation -starter go -sample $(SAMPLE) -seed $(SEED) $(if $(WRITE),-write)
 
 bench-price: build ## what runs cost, beside the last release; AGAINST=FILE: beside another bridgecheck
 	go run ./internal/tools/price $(if $(AGAINST),-against "$(AGAINST)") $(if $(WRITE),-write)

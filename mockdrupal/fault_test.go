@@ -292,6 +292,16 @@ func TestEveryKindOfFaultHasItsTest(t *testing.T) {
 	}
 }
 
+func TestDisarmingLetsAFaultThatActsForTheLastTimeGoOn(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Result, Body: `"late"`, Delay: time.Hour, Count: 1}))(t)
+	late := make(chan received)
+	go func() { late <- send(t, s, "POST", "/jsonrpc", whoami) }()
+	waitUntil(t, func() bool { return len(s.Faults()) == 0 }, "the fault acts")
+	disarm()
+	contains("200", `"result":"late"`)(t, <-late)
+}
+
 func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods}))(t)

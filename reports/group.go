@@ -87,7 +87,7 @@ var causeKinds = map[causeKind]struct {
 	noResponse: {Protocol, "", "The log of the bridge (bridge.log in the report directory, if run --exec started it) says why it closed the connection or did not respond. " +
 		"Every request needs a response: the bridge must survive what it cannot serve."},
 	serverError:   {Protocol, "", "The bridge fails by itself where another response is due. Its log has the error of that request; then test the clause again."},
-	namedError:    {Protocol, "", "The bridge says that something failed where another response is due. Its log has the error of that request; then test the clause again."},
+	namedError:    {Protocol, "upstream/id-mismatch", "The bridge says that something failed where another response is due. Its log has the error of that request; then test the clause again."},
 	ended:         {Execution, "", "The log of the bridge (bridge.log in the report directory) says why it ended. It must survive whatever a caller or the site sends."},
 	redirect:      {Protocol, "", "Serve the paths of the contract themselves, without a redirect: clients do not send credentials or bodies again."},
 	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},

@@ -30,6 +30,7 @@ type Set struct {
 	mu    sync.Mutex
 	last  int64
 	armed []*armed
+	spent []*armed // that have acted as often as they were to, and still act on some of these requests
 }
 
 // NewSet returns a set without faults.
@@ -41,6 +42,7 @@ type armed struct {
 	kind     kind
 	id       int64
 	left     int // requests that it still acts on; negative: without end
+	acting   int // requests that it acts on now
 	random   *rand.Rand
 	disarmed chan struct{} // closed when it is disarmed: whatever hangs on it goes on
 	past     any           // the state of the site that its kind remembered
@@ -108,14 +110,15 @@ func (s *Set) DisarmAll() { s.disarmWhere(func(*armed) bool { return true }) }
 
 func (s *Set) disarmWhere(ends func(*armed) bool) int {
 	var ended []*armed
-	s.mu.Lock()
-	s.armed = slices.DeleteFunc(s.armed, func(a *armed) bool {
+	end := func(a *armed) bool {
 		if ends(a) {
 			ended = append(ended, a)
 			return true
 		}
 		return false
-	})
+	}
+	s.mu.Lock()
+	s.armed, s.spent = slices.DeleteFunc(s.armed, end), slices.DeleteFunc(s.spent, end)
 	s.mu.Unlock()
 	for _, a := range ended {
 		close(a.disarmed)
@@ -176,9 +179,10 @@ func (s *Set) take(x *exchange.Exchange, now moment) *armed {
 		}
 		if a.left > 0 {
 			if a.left--; a.left == 0 {
-				s.armed = slices.Delete(s.armed, i, i+1) // its channel stays open: it still acts on this request
+				s.armed, s.spent = slices.Delete(s.armed, i, i+1), append(s.spent, a)
 			}
 		}
+		a.acting++
 		return a
 	}
 	return nil
@@ -208,6 +212,7 @@ func (s *Set) apply(x *exchange.Exchange, now moment, respond func()) bool {
 	if a == nil {
 		return false
 	}
+	defer s.acted(a)
 	x.Note(func(e *journal.Entry) { e.Fault = a.Kind })
 	x.Past = a.past
 	if a.kind.runs || a.Run {
@@ -217,6 +222,15 @@ func (s *Set) apply(x *exchange.Exchange, now moment, respond func()) bool {
 		a.kind.act(&action{x, a, respond})
 	}
 	return true
+}
+
+// acted forgets a fault that is spent and acts no more.
+func (s *Set) acted(a *armed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.acting--; a.acting == 0 {
+		s.spent = slices.DeleteFunc(s.spent, func(b *armed) bool { return a == b })
+	}
 }
 
 // action is one application of a fault.

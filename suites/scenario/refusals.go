@@ -73,6 +73,7 @@ var refusals = []refusal{
 	{"describe without a name", MissingName, check.Agent, "", check.DescribePath, "", "", nil, nil},
 	{"describe with an empty name", MissingName, check.Agent, "", check.DescribePath, "name=", "", nil, nil},
 	{"describe with a list of names", Other, check.Agent, "", check.DescribePath, "name[]=x", "", nil, nil},
+	{"describe with two names", Other, check.Agent, "", check.DescribePath, "name=" + NoSuchTool + "&name=no.such.other", "", nil, nil},
 	{"describe with a name that is no UTF-8", Other, check.Agent, "", check.DescribePath, "name=%FF%FE", "", nil, nil},
 	{"describe of an unknown tool", UnknownTool, check.Agent, "", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
 	{"describe of markup", UnknownTool, check.Agent, "", check.DescribePath, "name=%3Cb%3E%22%5C", "", nil, nil},
@@ -112,6 +113,7 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", BrokenRule, check.Agent, "POST", check.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
+	{"invoke that the site denies, of a tool that it shows", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Failure, Body: `{"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'access content' permission is required."}`}},
 	{"invoke while the site sends a page", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
 	{"invoke while the site resets connections", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
 	{"invoke while the site sends garbage", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
@@ -145,6 +147,8 @@ func SendRefusals(ctx context.Context, t *check.T) []SentRefusal {
 		disarm := t.Drupal.Arm(*r.fault)
 		all[i].Response = r.send(ctx, t, tools)
 		disarm()
+	}
+	if slices.ContainsFunc(possible, refusal.duringFault) {
 		WaitRecovered(ctx, t, MustRun(ctx, t))
 	}
 	return all

@@ -25,15 +25,15 @@ func errorMutants() []Mutant {
 			}
 		})},
 		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toInvoke(r) || isSmall(r) {
-					return false
+			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
+		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
+			Middleware: tooLarge("application/json", `{"error":{"code":"","message":"The body is too long."}}`)},
+		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined,
+			Why: "the site's -32600 to a caller who has lost a permission is rare",
+			Middleware: onInvoke(func(x *exchange) {
+				if name, _, _ := x.Request.BasicAuth(); name == "agent" && x.Status == http.StatusForbidden {
+					x.recode("access_denied", "")
 				}
-				w.Header().Set("Content-Type", "text/html")
-				w.Header().Set("Connection", "close")
-				w.WriteHeader(http.StatusRequestEntityTooLarge)
-				io.WriteString(w, "<html><title>413 Request Entity Too Large</title></html>") //nolint:errcheck // the caller has gone
-				return true
 			})},
 		{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusMethodNotAllowed {
@@ -46,6 +46,12 @@ func errorMutants() []Mutant {
 				x.Header.Set("Content-Type", "text/plain; charset=UTF-8")
 			}
 		})},
+		{Name: "two-names-without-a-message", Breaks: Clauses("errors/envelope"), Origin: Imagined, Why: "the message of a case that nobody has tried is empty",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if len(x.Request.URL.Query()["name"]) > 1 && x.Status >= 400 {
+					x.Refuse(x.Status, "invalid_request", "")
+				}
+			})},
 		{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
 		{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
 		{Name: "wrong-tokens-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "each provider of authentication has errors of its own", Middleware: onRefusal(func(x *exchange) {
@@ -67,6 +73,12 @@ func errorMutants() []Mutant {
 				e["message"] = http.StatusText(x.Status)
 			}
 		})},
+		{Name: "missing-argument-unnamed", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Why: "a text of the site that is read in part",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
+					e["message"] = "The arguments are invalid."
+				}
+			})},
 		{Name: "message-names-no-parameter", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Middleware: onError(func(_ *exchange, e map[string]any) {
 			if e["code"] == "missing_parameter" {
 				e["message"] = "A required parameter is missing."
@@ -135,6 +147,20 @@ func countingErrors() middleware {
 		if object["tools"] == nil && object["tool"] == nil {
 			x.Body = encode(object)
 		}
+	})
+}
+
+// tooLarge refuses the body of an invoke that is long, as a server in front of a bridge does.
+func tooLarge(contentType, body string) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || isSmall(r) {
+			return false
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		io.WriteString(w, body) //nolint:errcheck // the caller has gone
+		return true
 	})
 }
 

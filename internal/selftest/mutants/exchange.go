@@ -100,7 +100,7 @@ func record(next http.Handler, r *http.Request, body []byte) *exchange {
 // takesGzip reports whether the caller accepts gzip.
 func takesGzip(r *http.Request) bool {
 	wanted := r.Header.Get("Accept-Encoding")
-	return strings.Contains(wanted, "gzip") && !strings.Contains(wanted, "gzip;q=0")
+	return strings.Contains(wanted, "gzip") && !strings.Contains(strings.ReplaceAll(wanted, " ", ""), "gzip;q=0")
 }
 
 // writeTo writes the response. Of the response to a HEAD the server sends only the headers.

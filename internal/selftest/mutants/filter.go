@@ -22,7 +22,7 @@ func filterMutants() []Mutant {
 			Options: func(o *bridge.Options) { o.Include = []string{"*content.*", "*search.*", "*taxonomy.*", "*media.*"} }},
 		{Name: "dot-for-any-character", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "a glob is used as a regular expression",
 			Options: func(o *bridge.Options) { o.Include = []string{"content*", "search.*", "taxonomy.*", "media.*"} }},
-		{Name: "search-forgotten", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "invoke/runs-once", "access/filtered-by-method"), Origin: Imagined,
+		{Name: "search-forgotten", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "access/filtered-by-method"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
 		{Name: "filter-on-the-list-alone", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
 			SiteMiddleware: func(site *siteClient) middleware {

@@ -61,10 +61,16 @@ func httpMutants() []Mutant {
 			}
 		})},
 		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: beforeBridge(func(r *http.Request) {
-			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "gzip;q=0") {
+			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "q=0.0") {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
 		})},
+		{Name: "gzip-refused-behind-a-blank-unread", Breaks: Clauses("http/content-negotiation"), Origin: Imagined,
+			Why: "the weight is searched for right behind the coding", Middleware: beforeBridge(func(r *http.Request) {
+				if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip ; ") {
+					r.Header.Set("Accept-Encoding", "gzip")
+				}
+			})},
 		{Name: "compressed-once-for-a-caller", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the query is not in the key of what is compressed",
 			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.Path + r.Header.Get("Authorization") })},
 		{Name: "compressed-once-for-a-page", Breaks: Clauses("http/content-negotiation"), Origin: Peer,

@@ -183,11 +183,20 @@ func translateMutants() []Mutant {
 			Middleware: listsAlso("bad.null_schema", nil)},
 		{Name: "wrong-keywords-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "the values of keywords are not looked at", Middleware: listsAlso("bad.keywords", map[string]any{"type": "object", "minProperties": -1})},
 		{Name: "sixty-levels-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a schema is deep and not large, and so within the bound of its size", Middleware: listsAlso("bad.deep", objectsWithin(60))},
+		{Name: "references-multiplied-in-place", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined,
+			Why:        "levels are counted, and what several references at each of them make is not",
+			Middleware: listsAlso("bad.multiplying", doubled(15))},
 		{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "the reference in a parameter's schema points elsewhere after the parameter became a part of the tool's schema",
 			Middleware: onParameter("good.references", "labels", replaceWith(map[string]any{"type": "object", "properties": map[string]any{"label": map[string]any{"$ref": "#/definitions/label"}},
 				"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
 		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that resolves it never ends",
 			Middleware: listsAlso("bad.cyclic_ref", circular)},
+		{Name: "bounds-of-zero-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined,
+			Why: "a bound has to be positive, and a tool with one of zero is rejected",
+			Transport: onDiscovery(func(index map[string]any) {
+				methods, _ := index["data"].([]any)
+				index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })
+			})},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: onDiscovery(func(index map[string]any) {
 				methods, _ := index["data"].([]any)
@@ -241,6 +250,15 @@ func objectsWithin(levels int) map[string]any {
 	schema := map[string]any{"type": "object"}
 	for range levels {
 		schema = map[string]any{"type": "object", "properties": map[string]any{"value": schema}}
+	}
+	return schema
+}
+
+// doubled is a schema with two properties at each level.
+func doubled(levels int) map[string]any {
+	schema := map[string]any{"type": "object"}
+	for range levels {
+		schema = map[string]any{"type": "object", "properties": map[string]any{"l": schema, "r": schema}}
 	}
 	return schema
 }

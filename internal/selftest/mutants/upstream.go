@@ -86,8 +86,18 @@ func upstreamMutants() []Mutant {
 				}
 				return resp, err
 			})},
-		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(true)},
-		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(false)},
+		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
+		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
+		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"),
+			MayFail: Clauses("upstream/cancel", "upstream/excess-bytes", "upstream/idle-closed"), Origin: Imagined,
+			Why: "a connection goes back to the pool though its call has timed out, and every call has the same id",
+			Transport: func(next http.RoundTripper) http.RoundTripper {
+				return onReplyTo(func(call, reply map[string]any) {
+					if fmt.Sprint(reply["id"]) == "1" {
+						reply["id"] = call["id"]
+					}
+				})(onCall(func(_ *http.Request, call map[string]any) { call["id"] = 1 })(keepConnection(timedOut)(next)))
+			}},
 		{Name: "headers-passed-on", Breaks: Clauses("upstream/headers-chosen"), MayFail: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "the request is forwarded as a reverse proxy does",
 			Middleware: beforeBridge(func(r *http.Request) {
 				*r = *r.WithContext(context.WithValue(r.Context(), headersKey{}, r.Header.Clone()))
@@ -462,9 +472,15 @@ func replaceCallStatus(is, becomes int) transport {
 	})
 }
 
-// keepConnection makes calls one after the other on a connection of its own. It keeps bytes that were not announced for the next
-// response, or looks for such bytes before it sends, but not for the connection's end.
-func keepConnection(leftBytes bool) transport {
+// What keepConnection does not look at before it sends again.
+const (
+	leftBytes = iota // that the site has sent more than it announced, and the connection's end
+	endUnseen        // the connection's end
+	timedOut         // these two, and that a call before has not got its response yet
+)
+
+// keepConnection makes calls one after the other on a connection of its own.
+func keepConnection(unseen int) transport {
 	var (
 		mu     sync.Mutex
 		conn   net.Conn
@@ -476,7 +492,7 @@ func keepConnection(leftBytes bool) transport {
 		}
 		defer mu.Unlock()
 		send := func() (resp *http.Response, body []byte, err error) {
-			if conn != nil && !leftBytes && conn.SetReadDeadline(time.Now().Add(time.Millisecond)) == nil {
+			if conn != nil && unseen == endUnseen && conn.SetReadDeadline(time.Now().Add(time.Millisecond)) == nil {
 				if n, _ := conn.Read(make([]byte, 1)); n > 0 || reader.Buffered() > 0 {
 					conn.Close()
 					conn = nil
@@ -500,6 +516,9 @@ func keepConnection(leftBytes bool) transport {
 			return resp, body, err
 		}
 		resp, body, err := send()
+		if unseen == timedOut && resp == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, err
+		}
 		if err != nil || resp.Close || len(body) == maxBuffered {
 			if conn != nil {
 				conn.Close()

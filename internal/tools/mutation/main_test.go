@@ -52,7 +52,23 @@ func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 }
 
 func TestAnUnknownStarterIsRefused(t *testing.T) {
-	if err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r")); err == nil {
+	if _, err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r")); err == nil {
 		t.Error("cobol is taken for a starter")
+	}
+}
+
+// Each starter has a line, and a new one replaces it.
+func TestFiguresStandInThePageOnTrust(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.Mkdir("docs", 0o700))
+	must.Do(t, os.WriteFile(trustPage, []byte("text "+trustMark+"\nmore\n"), 0o600))
+	for _, of := range [][2]string{
+		{"go", "Of 1 mutants of the go starter, a."}, {"node", "Of 2 mutants of the node starter, b."}, {"go", "Of 3 mutants of the go starter, c."},
+	} {
+		must.Do(t, writeFigures(of[0], of[1]))
+	}
+	want := "text " + trustMark + "\nOf 3 mutants of the go starter, c.\n\nOf 2 mutants of the node starter, b.\n\nmore\n"
+	if page := string(must.Get(os.ReadFile(trustPage))(t)); page != want {
+		t.Errorf("expected %q, got %q", want, page)
 	}
 }

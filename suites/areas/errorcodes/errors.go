@@ -45,7 +45,7 @@ func envelope(ctx context.Context, t *check.T) {
 	for _, refused := range refuseAll(ctx, t) {
 		t.Row(refused.Who, "", refused.What, func() { t.Expect(refused.Response).To(match.KeepEnvelope()) })
 	}
-	if large := scenario.SendHuge(ctx, t.As(check.Agent), true); large.IsError() && large.Err == nil {
+	if large := refusedHuge(ctx, t); large != nil {
 		t.Row(check.Agent, "", "invoke with 64 MiB", func() { t.Expect(large).To(match.KeepEnvelope()) })
 		if large.MadeBy() != nil { // which may refuse much smaller ones, too, that the bridge takes
 			if r := scenario.SendLarge(ctx, t.As(check.Agent)); r.IsError() && r.Err == nil {
@@ -53,6 +53,15 @@ func envelope(ctx context.Context, t *check.T) {
 			}
 		}
 	}
+}
+
+// refusedHuge is the refusal of an invoke with 64 MiB; nil: there is none. It is sent once for the checks beside errors/envelope.
+func refusedHuge(ctx context.Context, t *check.T) *check.Response {
+	send := func(int) *check.Response { return scenario.SendHuge(ctx, t.As(check.Agent), true) }
+	if r := t.Table(1, send).Shared(func(int) string { return "invoke with 64 MiB" }).Response(0); r.IsError() && r.Err == nil {
+		return r
+	}
+	return nil
 }
 
 func codeStable(ctx context.Context, t *check.T) {
@@ -80,6 +89,9 @@ func codeStable(ctx context.Context, t *check.T) {
 		default:
 			first[k] = refused
 		}
+	}
+	if large := refusedHuge(ctx, t); large != nil && large.MadeBy() == nil && large.ErrorObject()["code"] != nil {
+		t.Row(check.Agent, "", "invoke with 64 MiB", func() { t.Expect(large).To(haveWordAsCode()) })
 	}
 }
 
@@ -118,6 +130,15 @@ func messageHelps(ctx context.Context, t *check.T) {
 	}
 	if t.Drupal == nil {
 		return
+	}
+	placeholders := scenario.FillPlaceholders(ctx, t)
+	if body, ok := placeholders.In(`{"name":"{strict}","arguments":{}}`); ok {
+		missing, _ := placeholders.In("{words}")
+		t.Row(check.Agent, "", "invoke with a parameter missing", func() {
+			if r := agent.InvokeBody(ctx, []byte(body)); r.Status == http.StatusBadRequest && r.Message() != "" {
+				t.Expect(r).To(match.HaveMessageWith(missing))
+			}
+		})
 	}
 	tools := scenario.StrictTools(ctx, t, scenario.SucceedingKinds...)
 	var cases []scenario.ToolCase

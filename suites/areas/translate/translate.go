@@ -196,6 +196,9 @@ func oneBadTool(ctx context.Context, t *check.T) {
 			if depth := jsonschema.Depth(tool["inputSchema"]); fault == "" && depth > 60 {
 				fault = fmt.Sprintf("its inputSchema has %d levels", depth)
 			}
+			if size := jsonschema.Size(tool["inputSchema"]); fault == "" && size > 1<<20 {
+				fault = fmt.Sprintf("its inputSchema has %d bytes", size)
+			}
 			t.Blame(listing.PageOf(tool.Name()))
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
 		})

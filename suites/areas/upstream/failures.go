@@ -60,7 +60,7 @@ var mismatchedResponses = []scenario.SiteFailure{
 }
 
 func idMismatch(ctx context.Context, t *check.T) {
-	eachFailure(ctx, t, mismatchedResponses, scenario.MustRun(ctx, t), beUpstreamError())
+	eachRefused(ctx, t, mismatchedResponses, scenario.MustRun(ctx, t), beUpstreamError())
 	failing := scenario.FailingTool(t)
 	call := check.AsAgent(t.ToolName(failing.ID))
 	plain := t.Call(ctx, call)
@@ -76,16 +76,19 @@ func idMismatch(ctx context.Context, t *check.T) {
 }
 
 func httpError(ctx context.Context, t *check.T) {
-	call := scenario.MustRun(ctx, t)
+	eachRefused(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
+}
+
+// mustRunAnyResult is scenario.MustRun, of a tool, where there is one, whose outputSchema refuses nothing that a bridge makes of a response.
+func mustRunAnyResult(ctx context.Context, t *check.T) check.Invocation {
 	if t.Drupal != nil {
 		for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
-			if tool.Output == nil { // no outputSchema refuses what a bridge makes of the response
-				call = check.AsAgent(tool.Name)
-				break
+			if tool.Output == nil {
+				return check.AsAgent(tool.Name)
 			}
 		}
 	}
-	eachFailure(ctx, t, brokenResponses, call, beUpstreamError())
+	return scenario.MustRun(ctx, t)
 }
 
 // resultStatus sends a result under statuses that say that there is none.
@@ -94,7 +97,7 @@ func resultStatus(ctx context.Context, t *check.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests} {
 		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a %d with a result", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
 	}
-	eachFailure(ctx, t, failures, scenario.MustRun(ctx, t), match.Conform("a refusal with the envelope", func(r *check.Response) string {
+	eachRefused(ctx, t, failures, scenario.MustRun(ctx, t), match.Conform("a refusal with the envelope", func(r *check.Response) string {
 		if r.Status < 400 || r.Code() == "" {
 			return r.Outcome()
 		}
@@ -250,6 +253,12 @@ func eachFailure(ctx context.Context, t *check.T, failures []scenario.SiteFailur
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
+}
+
+// eachRefused is eachFailure of a call that succeeds without.
+func eachRefused(ctx context.Context, t *check.T, failures []scenario.SiteFailure, call check.Invocation, want OmegaMatcher) {
+	t.Call(ctx, call).MustSucceed()
+	eachFailure(ctx, t, failures, call, want)
 }
 
 func errorBody(e *fixtures.RPCError, id string) string {
