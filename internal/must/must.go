@@ -1,4 +1,4 @@
-// Package must ends a test whose preparations fail. What a test is about it compares itself, and says what it wanted.
+// Package must ends a test whose preparations fail, and says what a test expected where it got something else.
 package must
 
 import "testing"
@@ -13,9 +13,30 @@ func Get[T any](value T, err error) func(testing.TB) T {
 }
 
 // Do ends the test with the error, if there is one.
-func Do(t testing.TB, err error) {
+func Do(t tester, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	Assert(t, err == nil, "%v", err)
+}
+
+// tester is a test, a fuzz target or a test of drawn values.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Expect fails the test unless the condition holds, in words that say what there was instead, and goes on.
+func Expect(t tester, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(format, args...)
+	}
+}
+
+// Assert is Expect for what the rest of the test depends on: it ends the test.
+func Assert(t tester, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(format, args...)
 	}
 }
