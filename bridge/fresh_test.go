@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestAnOldListStandsInForASiteThatFails(t *testing.T) {
@@ -65,9 +66,7 @@ func TestARefusalReplacesTheOldList(t *testing.T) {
 	}
 	before := s.discoveries.Load()
 	list(t, front, "agent")
-	if s.discoveries.Load() != before {
-		t.Error("a refusal is not remembered")
-	}
+	must.Expect(t, s.discoveries.Load() == before, "a refusal is not remembered")
 	s.change(func() { s.list = nil })
 	c.advance(5 * time.Second)
 	if r := list(t, front, "agent"); r.Status != 200 {
@@ -101,9 +100,8 @@ func TestWhatTheSiteContradictsIsRefetched(t *testing.T) {
 			for range 10 {
 				call(t, front, "agent", "content.echo", "{}")
 			}
-			if n := s.discoveries.Load(); n > 4 {
-				t.Errorf("%d discoveries: a failing call may not send the bridge to the site each time", n)
-			}
+			n := s.discoveries.Load()
+			must.Expect(t, n <= 4, "%d discoveries: a failing call may not send the bridge to the site each time", n)
 		})
 	}
 }
@@ -124,9 +122,7 @@ func TestModuleAsSource(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) { o.Source = bridge.SourceModule })
 	r := list(t, front, "agent")
 	for _, has := range []string{`{"name":"a","title":"T","description":"A","inputSchema":{"type":"object","properties":{}}}`, `"required":["0"]`, `"name":"c"`} {
-		if !strings.Contains(r.Body, has) {
-			t.Errorf("list lacks %s: %s", has, r.Body)
-		}
+		must.Expect(t, strings.Contains(r.Body, has), "list lacks %s: %s", has, r.Body)
 	}
 	if r := call(t, front, "agent", "b", `{"0":"x"}`); r.Body != `{"result":["x"]}` {
 		t.Errorf("invoke: %d %s", r.Status, r.Body)
@@ -204,9 +200,8 @@ func TestTheSiteIsAskedForNewsOnly(t *testing.T) {
 	first := list(t, front, "agent")
 	for range 2 {
 		c.advance(61 * time.Second)
-		if r := list(t, front, "agent"); r.Body != first.Body || r.Header.Get("Warning") != "" {
-			t.Errorf("%d %v %s", r.Status, r.Header, r.Body)
-		}
+		r := list(t, front, "agent")
+		must.Expect(t, r.Body == first.Body && r.Header.Get("Warning") == "", "%d %v %s", r.Status, r.Header, r.Body)
 	}
 	if list(t, front, "other"); unchanged.Load() != 2 || s.discoveries.Load() != 4 {
 		t.Errorf("%d of %d discoveries were for news", unchanged.Load(), s.discoveries.Load())

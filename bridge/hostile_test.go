@@ -9,6 +9,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // badMethods are descriptions of one method that are wrong in ways that no schema can say.
@@ -38,12 +39,10 @@ func TestABrokenDescriptionCostsItselfOnly(t *testing.T) {
 			s := newSite(t, method("content.a"), bad, method("content.b"))
 			front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 			r := list(t, front, "agent")
-			if r.Status != 200 || strings.Count(r.Body, `"inputSchema"`) != 2 || strings.Contains(r.Body, "content.bad") {
-				t.Errorf("%d %.300s", r.Status, r.Body)
-			}
-			if d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator"); !strings.Contains(d.Body, `"method":"content.bad"`) {
-				t.Errorf("diagnostics: %d %s", d.Status, d.Body)
-			}
+			must.Expect(t, r.Status == 200 && strings.Count(r.Body, `"inputSchema"`) == 2 && !strings.Contains(r.Body, "content.bad"),
+				"%d %.300s", r.Status, r.Body)
+			d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
+			must.Expect(t, strings.Contains(d.Body, `"method":"content.bad"`), "diagnostics: %d %s", d.Status, d.Body)
 			if r := call(t, front, "agent", "content.bad", `{"p":1}`); r.Status != 404 {
 				t.Errorf("invoke: %d %.300s", r.Status, r.Body)
 			}
@@ -133,9 +132,8 @@ func TestHostileRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := s.calls.Load()
 			r := send(t, front, "agent", c.method, c.path, c.body, c.headers...)
-			if r.Status != c.status || r.Status >= 400 && c.method != "HEAD" && r.Code() == "" || s.calls.Load() != before {
-				t.Errorf("%d %.200s after %d calls, want %d", r.Status, r.Body, s.calls.Load()-before, c.status)
-			}
+			must.Expect(t, r.Status == c.status && (r.Status < 400 || c.method == "HEAD" || r.Code() != "") && s.calls.Load() == before,
+				"%d %.200s after %d calls, want %d", r.Status, r.Body, s.calls.Load()-before, c.status)
 			if r := call(t, front, "agent", "content.echo", `{"n":7}`); r.Body != `{"result":{"n":7}}` {
 				t.Errorf("afterwards: %d %s", r.Status, r.Body)
 			}

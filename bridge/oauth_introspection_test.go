@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // introspecting puts an introspection endpoint beside an authority, and a bridge that asks it before a site.
@@ -71,9 +72,8 @@ func TestOpaqueTokensAreIntrospected(t *testing.T) {
 			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
 		}
 	}
-	if sent != "opaque-1" || client != "the+bridge/s%3Acret" || x.asked.Load() != 1 {
-		t.Errorf("%d questions, by %s, about %s", x.asked.Load(), client, sent)
-	}
+	must.Expect(t, sent == "opaque-1" && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
+		"%d questions, by %s, about %s", x.asked.Load(), client, sent)
 	x.says(map[string]any{"active": false}) // it is revoked
 	if got := list("opaque-1"); got.Status != 200 || x.asked.Load() != 1 {
 		t.Errorf("at once: got %d, after %d questions", got.Status, x.asked.Load())
@@ -116,12 +116,10 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				json.NewEncoder(w).Encode(c.said) //nolint:errcheck // the bridge complains
 			})
 			got := list("opaque-canary")
-			if got.Status != c.want || site.discoveries.Load() > 0 {
-				t.Errorf("got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
-			}
-			if strings.Contains(got.Body, "s:cret") || strings.Contains(got.Body, "opaque-canary") {
-				t.Errorf("a secret is in the response: %s", got.Body)
-			}
+			must.Expect(t, got.Status == c.want && site.discoveries.Load() <= 0,
+				"got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
+			must.Expect(t, !strings.Contains(got.Body, "s:cret") && !strings.Contains(got.Body, "opaque-canary"),
+				"a secret is in the response: %s", got.Body)
 			x.says(active(nil))
 			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
 			if got := list("opaque-canary"); got.Status != 200 {
@@ -163,9 +161,8 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	}
 	x.now.Store(int64(time.Minute)) // the word on good-1 is old
 	for token, from := range map[string]string{"good-1": "203.0.113.7", "good-2": "203.0.113.8"} {
-		if got := list(token, from); got != 200 {
-			t.Errorf("%s from %s, beside the flood: got %d", token, from, got)
-		}
+		got := list(token, from)
+		must.Expect(t, got == 200, "%s from %s, beside the flood: got %d", token, from, got)
 	}
 	before := x.asked.Load()
 	for range 100 {

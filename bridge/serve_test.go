@@ -40,22 +40,16 @@ func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {
 	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	front := start(t, s, func(o *bridge.Options) { o.Logger = logger })
 	r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "X-Request-Id", "abc-1", "Traceparent", "00-trace", "Cookie", "SESSx=canary")
-	if r.Header.Get("X-Request-Id") != "abc-1" {
-		t.Errorf("headers %v", r.Header)
-	}
+	must.Expect(t, r.Header.Get("X-Request-Id") == "abc-1", "headers %v", r.Header)
 	s.Close()
 	call(t, front, "agent", "content.echo", "{}")
 	mu.Lock()
 	defer mu.Unlock()
 	for _, has := range []string{`"request_id":"abc-1"`, `"traceparent":"00-trace"`, `"level":"WARN"`} {
-		if !strings.Contains(log.String(), has) {
-			t.Errorf("the log lacks %s:\n%s", has, &log)
-		}
+		must.Expect(t, strings.Contains(log.String(), has), "the log lacks %s:\n%s", has, &log)
 	}
 	for _, secret := range []string{"agent-pass", "YWdlbnQ6", "canary"} {
-		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log shows %s:\n%s", secret, &log)
-		}
+		must.Expect(t, !strings.Contains(log.String(), secret), "the log shows %s:\n%s", secret, &log)
 	}
 }
 

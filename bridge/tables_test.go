@@ -32,9 +32,7 @@ func TestTheTablesAreDocumented(t *testing.T) {
 		return
 	}
 	have := must.Get(os.ReadFile(tablesFile))(t)
-	if string(have) != page {
-		t.Errorf("%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
-	}
+	must.Expect(t, string(have) == page, "%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
 }
 
 func tablesPage() string {
@@ -139,8 +137,7 @@ func TestEveryOptionIsASetting(t *testing.T) {
 	}
 	exempt := map[string]bool{"Types": true, "Transport": true, "Now": true, "Logger": true}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[bridge.Options]()) {
-		if field.IsExported() && !field.Anonymous && set[field.Name] == "" && !exempt[field.Name] {
-			t.Errorf("Options.%s is no setting, so it is documented nowhere", field.Name)
-		}
+		must.Expect(t, !field.IsExported() || field.Anonymous || set[field.Name] != "" || exempt[field.Name],
+			"Options.%s is no setting, so it is documented nowhere", field.Name)
 	}
 }

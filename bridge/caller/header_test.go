@@ -34,11 +34,8 @@ func FuzzForwardedFor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, remote, forwarded string) {
 		r := &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": {forwarded}}}
 		got, own := proxies.client(r), Proxies(nil).client(r)
-		if got != own && !proxies.trusts(own) {
-			t.Errorf("%s is no trusted proxy, and its X-Forwarded-For %q gives %s", own, forwarded, got)
-		}
-		if got.Zone() != "" || got.Is4In6() || got.IsValid() != own.IsValid() {
-			t.Errorf("%q from %q gives %s", forwarded, remote, got)
-		}
+		must.Expect(t, got == own || proxies.trusts(own),
+			"%s is no trusted proxy, and its X-Forwarded-For %q gives %s", own, forwarded, got)
+		must.Expect(t, got.Zone() == "" && !got.Is4In6() && got.IsValid() == own.IsValid(), "%q from %q gives %s", forwarded, remote, got)
 	})
 }

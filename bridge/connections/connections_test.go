@@ -59,9 +59,8 @@ func TestConnectionsBeyondTheBoundsAreRefused(t *testing.T) {
 		{"127.0.0.1", "/", 200}, {"127.0.0.1", "/", 503}, {"127.0.0.1", "/readyz", 200}, {"127.0.0.2", "/", 200}, {"127.0.0.3", "/", 503},
 	} {
 		if i == 0 {
-			if status, _ := ask(first, "/"); status != 200 {
-				t.Fatalf("the first connection: %d", status)
-			}
+			status, _ := ask(first, "/")
+			must.Assert(t, status == 200, "the first connection: %d", status)
 		}
 		if status, body := ask(dial(t, c.from, address), c.path); status != c.status || status == 503 && body != refusal {
 			t.Errorf("connection %d, from %s: %d %s, want %d", i, c.from, status, body, c.status)
@@ -70,9 +69,7 @@ func TestConnectionsBeyondTheBoundsAreRefused(t *testing.T) {
 	first.Close()
 	deadline := time.Now().Add(5 * time.Second)
 	for status := 0; status != 200; status, _ = ask(dial(t, "127.0.0.1", address), "/") {
-		if time.Now().After(deadline) {
-			t.Fatal("a place that was given back is not taken")
-		}
+		must.Assert(t, !time.Now().After(deadline), "a place that was given back is not taken")
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -89,16 +86,14 @@ func TestNotEvenRefusalsAreEndless(t *testing.T) {
 		}
 	}
 	held := slices.DeleteFunc(slices.Clone(open), func(c *conn) bool { return c.left })
-	if len(held) != refusing+1 || l.total != 1 || l.refused != refusing {
-		t.Errorf("%d connections are open, want one and %d to refuse", len(held), refusing)
-	}
+	must.Expect(t, len(held) == refusing+1 && l.total == 1 && l.refused == refusing,
+		"%d connections are open, want one and %d to refuse", len(held), refusing)
 	for _, c := range open {
 		c.Close()
 		c.Close()
 	}
-	if l.total != 0 || l.refused != 0 || len(l.clients) != 0 {
-		t.Errorf("%d and %d connections of %d clients are left", l.total, l.refused, len(l.clients))
-	}
+	must.Expect(t, l.total == 0 && l.refused == 0 && len(l.clients) == 0,
+		"%d and %d connections of %d clients are left", l.total, l.refused, len(l.clients))
 }
 
 // Who reads nothing is cut off, however small the responses are.
@@ -148,9 +143,7 @@ func TestASteadyClientIsNotCutOff(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if total < size {
-		t.Errorf("%d bytes of %d came", total, size)
-	}
+	must.Expect(t, total >= size, "%d bytes of %d came", total, size)
 }
 
 // Connections whose request head does not end lose their places to others: of the same client, and of other clients.

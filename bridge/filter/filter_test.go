@@ -24,14 +24,10 @@ func TestPatterns(t *testing.T) {
 	} {
 		p := must.Get(NewPatterns(c.include, c.exclude))(t)
 		for _, id := range c.in {
-			if !p.Match(id) {
-				t.Errorf("%v but %v: %q is out", c.include, c.exclude, id)
-			}
+			must.Expect(t, p.Match(id), "%v but %v: %q is out", c.include, c.exclude, id)
 		}
 		for _, id := range c.out {
-			if p.Match(id) {
-				t.Errorf("%v but %v: %q is in", c.include, c.exclude, id)
-			}
+			must.Expect(t, !p.Match(id), "%v but %v: %q is in", c.include, c.exclude, id)
 		}
 	}
 }
@@ -56,8 +52,6 @@ func TestUnderscoredNames(t *testing.T) {
 		slices.Reverse(reversed)
 		again := NamingUnderscore.Names(reversed)
 		slices.Reverse(again)
-		if !slices.Equal(names, again) {
-			t.Fatalf("names depend on the order: %q and %q", names, again)
-		}
+		must.Assert(t, slices.Equal(names, again), "names depend on the order: %q and %q", names, again)
 	})
 }

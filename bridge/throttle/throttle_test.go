@@ -55,9 +55,8 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 		now := time.Unix(0, 0)
 		l := New(c.limits, 1000, func() time.Time { return now })
 		for i := range 3 {
-			if err := fail(t, l, c.spread(i)); err != nil {
-				t.Fatalf("%s, %d: %v", name, i, err)
-			}
+			err := fail(t, l, c.spread(i))
+			must.Assert(t, err == nil, "%s, %d: %v", name, i, err)
 			now = now.Add(time.Minute)
 		}
 		err := fail(t, l, c.spread(3))
@@ -85,9 +84,8 @@ func TestAGoodCredentialPasses(t *testing.T) {
 	}
 	trial = must.Get(l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")))(t)
 	trial.Refused(wrong)
-	if _, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")); !errors.Is(err, wrong) {
-		t.Errorf("refused after all: %v", err)
-	}
+	_, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1"))
+	must.Expect(t, errors.Is(err, wrong), "refused after all: %v", err)
 }
 
 // At no time could the attempts that are under way exceed what may fail.
@@ -107,9 +105,7 @@ func TestConcurrentGuessesCannotOvertakeTheLimit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if asked.Load() != 4 {
-		t.Errorf("the site was asked %d times, want 4", asked.Load())
-	}
+	must.Expect(t, asked.Load() == 4, "the site was asked %d times, want 4", asked.Load())
 }
 
 func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {
