@@ -28,9 +28,8 @@ func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
 	data := must.Get(os.ReadFile(log.path))(t)
 	note, kept, _ := strings.Cut(string(data), "\n")
 	var dropped int
-	if _, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped); err != nil || dropped+len(kept) != written {
-		t.Errorf("%q, and %d bytes are kept of %d", note, len(kept), written)
-	}
+	_, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped)
+	must.Expect(t, err == nil && dropped+len(kept) == written, "%q, and %d bytes are kept of %d", note, len(kept), written)
 	if !strings.HasSuffix(kept, "line 4998\nline 4999\n") || !strings.HasPrefix(kept, "line ") {
 		t.Errorf("kept from %.20q to %q, expected whole lines and the newest", kept, kept[len(kept)-20:])
 	}
@@ -78,9 +77,8 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 		io.WriteString(w, said)
 		w.Close()
 	}
-	if kept, err := os.ReadFile(filepath.Join(p.reportDir, "bridge.log")); err != nil || string(kept) != "of the first\nof the second\n" {
-		t.Errorf("the log holds %q, %v", kept, err)
-	}
+	kept, err := os.ReadFile(filepath.Join(p.reportDir, "bridge.log"))
+	must.Expect(t, err == nil && string(kept) == "of the first\nof the second\n", "the log holds %q, %v", kept, err)
 }
 
 // A bridge whose output nobody takes ends by SIGPIPE: what cannot be written is taken all the same, and counted.
@@ -93,7 +91,6 @@ func TestALogThatCannotBeWrittenTakesEverything(t *testing.T) {
 	if n, err := log.Write([]byte("second\n")); n != 7 || err != nil {
 		t.Errorf("%d, %v; want all of it taken", n, err)
 	}
-	if lacks := log.incomplete(); !strings.Contains(lacks, "lacks 7 bytes that the bridge wrote") {
-		t.Errorf("%q", lacks)
-	}
+	lacks := log.incomplete()
+	must.Expect(t, strings.Contains(lacks, "lacks 7 bytes that the bridge wrote"), "%q", lacks)
 }

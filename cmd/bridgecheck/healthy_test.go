@@ -47,7 +47,6 @@ func TestAHealthCheckOfTLS(t *testing.T) {
 func healthy(t *testing.T, want int, address string) {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"healthy", address}, &out, &stderr); code != want {
-		t.Errorf("healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
-	}
+	code := execute(t.Context(), []string{"healthy", address}, &out, &stderr)
+	must.Expect(t, code == want, "healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
 }
