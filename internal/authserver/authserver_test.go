@@ -48,12 +48,9 @@ func TestTokensAreOfItsKeys(t *testing.T) {
 	var claims jwt.MapClaims
 	token, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return s.Key().Public(), nil },
 		jwt.WithIssuer(s.URL), jwt.WithAudience("https://bridge.example/mcp"), jwt.WithExpirationRequired())
-	if err != nil || claims["sub"] != "agent" || claims["scope"] != "content:read" || claims["jti"] != nil {
-		t.Errorf("%v: %v", err, claims)
-	}
-	if token.Header["kid"] != s.Key().ID || token.Header["typ"] != "at+jwt" {
-		t.Errorf("the header is %v", token.Header)
-	}
+	must.Expect(t, err == nil && claims["sub"] == "agent" && claims["scope"] == "content:read" && claims["jti"] == nil,
+		"%v: %v", err, claims)
+	must.Expect(t, token.Header["kid"] == s.Key().ID && token.Header["typ"] == "at+jwt", "the header is %v", token.Header)
 	if account, ok := s.Account(text); !ok || account != "agent" {
 		t.Errorf("the account is %q %v", account, ok)
 	}
@@ -65,9 +62,8 @@ func TestTokensAreOfItsKeys(t *testing.T) {
 		"of another":   listen(t, authserver.Options{}).Issue("agent", "x"),
 		"of no issuer": s.Issue("agent", "x", map[string]any{"iss": nil}),
 	} {
-		if account, ok := s.Account(wrong); ok {
-			t.Errorf("%s: it counts as a token of %q", name, account)
-		}
+		account, ok := s.Account(wrong)
+		must.Expect(t, !ok, "%s: it counts as a token of %q", name, account)
 	}
 }
 
@@ -97,19 +93,13 @@ func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 	rotated := first.Rotate()
 	used := other.Key()
 	for _, key := range []*authserver.Key{first.Key(), rotated} {
-		if key.Public().Equal(used.Public()) {
-			t.Error("two open servers have one key")
-		}
+		must.Expect(t, !key.Public().Equal(used.Public()), "two open servers have one key")
 	}
 	other.Close()
 	next := listen()
 	defer next.Close()
-	if !next.Key().Public().Equal(used.Public()) {
-		t.Error("the key of a closed server is not used again")
-	}
-	if next.Key().ID == used.ID {
-		t.Error("it has the same id again")
-	}
+	must.Expect(t, next.Key().Public().Equal(used.Public()), "the key of a closed server is not used again")
+	must.Expect(t, next.Key().ID != used.ID, "it has the same id again")
 }
 
 func TestMetadataAndMisbehaviour(t *testing.T) {
@@ -120,9 +110,8 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 		}
 	}
 	s.NameOtherIssuer(other)
-	if _, doc := document(t, s.URL+authserver.MetadataPath); doc["issuer"] == s.URL || doc["jwks_uri"] != other.URL+authserver.KeysPath {
-		t.Errorf("another issuer: %v", doc)
-	}
+	_, doc := document(t, s.URL+authserver.MetadataPath)
+	must.Expect(t, doc["issuer"] != s.URL && doc["jwks_uri"] == other.URL+authserver.KeysPath, "another issuer: %v", doc)
 	s.Misbehave(authserver.Down)
 	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusServiceUnavailable {
 		t.Errorf("down: %d", status)
@@ -139,9 +128,8 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusOK {
 		t.Errorf("well again: %d", status)
 	}
-	if n := s.Requests(authserver.KeysPath); n != 3 {
-		t.Errorf("%d requests for the keys, want 3", n)
-	}
+	n := s.Requests(authserver.KeysPath)
+	must.Expect(t, n == 3, "%d requests for the keys, want 3", n)
 }
 
 func TestTokenEndpoint(t *testing.T) {
@@ -166,8 +154,6 @@ func TestTokenEndpoint(t *testing.T) {
 		var b strings.Builder
 		resp.Write(&b) //nolint:errcheck // a builder takes everything
 		resp.Body.Close()
-		if !strings.Contains(b.String(), c.wants) {
-			t.Errorf("%s=%s: %s", c.change, c.value, b.String())
-		}
+		must.Expect(t, strings.Contains(b.String(), c.wants), "%s=%s: %s", c.change, c.value, b.String())
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/internal/curl"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // hostile are texts with which a bridge may try to leave its quotes, and the environment that it must not read.
@@ -37,9 +38,7 @@ func TestALineIsPrintable(t *testing.T) {
 			Body:   text.Draw(t, "body"), URL: text.Draw(t, "URL")}
 		line := c.String()
 		unsafe := func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }
-		if !utf8.ValidString(line) || strings.ContainsFunc(line, unsafe) {
-			t.Fatalf("%q", line)
-		}
+		must.Assert(t, utf8.ValidString(line) && !strings.ContainsFunc(line, unsafe), "%q", line)
 	})
 }
 
@@ -152,9 +151,8 @@ func TestAShellPassesOnEveryByteAndRunsNothing(t *testing.T) {
 // Positive control: what a shell does to the texts without our quotes shows in the checks above.
 func TestTheStandInShowsWhatAShellExpands(t *testing.T) {
 	got := inShell(t, shells(t)[0], curl.Command{Method: "GET", URL: "http://h/", Header: []curl.Field{{Name: "X", Value: curl.Value{Variable: "SECRET"}}}})
-	if want := []string{"-i", "-H", "X: expanded-secret", "http://h/"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("curl receives %q, expected %q", got, want)
-	}
+	want := []string{"-i", "-H", "X: expanded-secret", "http://h/"}
+	must.Expect(t, reflect.DeepEqual(got, want), "curl receives %q, expected %q", got, want)
 }
 
 // FuzzShell takes any bytes that a bridge may put into a request.
@@ -209,12 +207,9 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.request.URL = server.URL + "/" + c.request.URL
 			line := strings.Replace(c.request.String(), "curl -i", program+" -s -i", 1)
-			if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", c.request, err, out)
-			}
-			if got != c.want {
-				t.Errorf("%s\nsends    %s\nexpected %s", c.request, got, c.want)
-			}
+			out, err := exec.Command("sh", "-c", line).CombinedOutput()
+			must.Assert(t, err == nil, "%s: %v\n%s", c.request, err, out)
+			must.Expect(t, got == c.want, "%s\nsends    %s\nexpected %s", c.request, got, c.want)
 		})
 	}
 }

@@ -51,9 +51,8 @@ func TestCulpritRule(t *testing.T) {
 			}
 			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable}
 			r.settle()
-			if got := r.results[blocked].Verdict; got != c.want {
-				t.Errorf("it is %s, want %s", got, c.want)
-			}
+			got := r.results[blocked].Verdict
+			must.Expect(t, got == c.want, "it is %s, want %s", got, c.want)
 		})
 	}
 }

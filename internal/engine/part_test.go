@@ -33,9 +33,8 @@ func FuzzShard(f *testing.F) {
 		if err := json.Unmarshal(written, again); err != nil {
 			t.Fatalf("%v in %s", err, written)
 		}
-		if !reflect.DeepEqual(len(s.Passes), len(again.Passes)) || s.Run != again.Run {
-			t.Errorf("read %+v, written and read again %+v", s, again)
-		}
+		must.Expect(t, reflect.DeepEqual(len(s.Passes), len(again.Passes)) && s.Run == again.Run,
+			"read %+v, written and read again %+v", s, again)
 	})
 }
 
@@ -64,8 +63,6 @@ func TestASiteThatWentAwayBreaksNoClause(t *testing.T) {
 			Evidence: []reports.Exchange{{Response: &reports.Message{Status: 503}}}}
 		joined := must.Get(engine.Join(nil, &engine.Part{Contract: "1.1", Selected: []string{r.ID},
 			Report: &reports.Report{Ledger: reports.Ledger{Revision: at.Revision}, CutShort: why, Results: []reports.Result{r}}}))(t)
-		if len(joined.Results) != 1 || joined.Results[0].Verdict != want {
-			t.Errorf("cut short since %s: %+v", why, joined.Results)
-		}
+		must.Expect(t, len(joined.Results) == 1 && joined.Results[0].Verdict == want, "cut short since %s: %+v", why, joined.Results)
 	}
 }

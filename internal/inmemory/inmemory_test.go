@@ -38,9 +38,7 @@ func TestHTTP(t *testing.T) {
 	l := listen()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Expect(t, err == nil, "%v", err)
 		io.WriteString(w, r.RemoteAddr+" "+string(body))
 	})}
 	go server.Serve(l)
@@ -67,7 +65,6 @@ func TestHTTP(t *testing.T) {
 func TestDialEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := listen().Dial(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("dial: %v, want %v", err, context.Canceled)
-	}
+	_, err := listen().Dial(ctx)
+	must.Expect(t, errors.Is(err, context.Canceled), "dial: %v, want %v", err, context.Canceled)
 }

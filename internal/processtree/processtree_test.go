@@ -26,9 +26,8 @@ func run(t *testing.T, g *processtree.Group, script string, numbers int) (tree *
 	for range numbers {
 		var pid int
 		line, err := lines.ReadString('\n')
-		if _, scanned := fmt.Sscan(line, &pid); err != nil || scanned != nil {
-			t.Fatalf("%q: expected the number of a process, got %q (%v)", script, line, err)
-		}
+		_, scanned := fmt.Sscan(line, &pid)
+		must.Assert(t, err == nil && scanned == nil, "%q: expected the number of a process, got %q (%v)", script, line, err)
 		pids = append(pids, pid)
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
@@ -62,17 +61,13 @@ func TestCloseEndsEveryDescendant(t *testing.T) {
 			g := processtree.NewGroup()
 			_, cmd, pids := run(t, g, c.script, c.processes)
 			for _, pid := range pids {
-				if !runs(pid) {
-					t.Fatalf("process %d has ended already: this proves nothing", pid)
-				}
+				must.Assert(t, runs(pid), "process %d has ended already: this proves nothing", pid)
 			}
 			waited := make(chan error, 1)
 			go func() { waited <- cmd.Wait() }()
 			g.Close(50 * time.Millisecond)
 			for _, pid := range pids {
-				if runs(pid) {
-					t.Errorf("process %d still runs", pid)
-				}
+				must.Expect(t, !runs(pid), "process %d still runs", pid)
 			}
 			select {
 			case <-waited:
@@ -90,9 +85,8 @@ func TestCloseGivesTimeToEnd(t *testing.T) {
 	go func() { waited <- cmd.Wait() }()
 	g.Close(10 * time.Second)
 	<-waited
-	if code := cmd.ProcessState.ExitCode(); code != 7 {
-		t.Errorf("the program ended with %s, expected its own exit code 7", cmd.ProcessState)
-	}
+	code := cmd.ProcessState.ExitCode()
+	must.Expect(t, code == 7, "the program ended with %s, expected its own exit code 7", cmd.ProcessState)
 }
 
 // What forks while it is asked to end leaves none behind that was not asked.
@@ -124,9 +118,7 @@ func TestStopEndsOneTreeOnly(t *testing.T) {
 	}
 	g.Close(time.Second)
 	_ = twoCmd.Wait() // it was ended
-	if runs(second[0]) {
-		t.Error("after Close the second tree still runs")
-	}
+	must.Expect(t, !runs(second[0]), "after Close the second tree still runs")
 }
 
 // What the group did not start is not its to end: a child from before, and one that was started beside it.

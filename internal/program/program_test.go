@@ -18,9 +18,7 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 	for range 3 {
 		go func() {
 			file, err := Path()
-			if err != nil {
-				t.Error(err)
-			}
+			must.Expect(t, err == nil, "%v", err)
 			done <- file
 		}()
 	}
@@ -33,7 +31,6 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 
 func TestANamedProgramIsTaken(t *testing.T) {
 	t.Setenv("BRIDGECHECK", "/opt/bridgecheck")
-	if got := Build(t); got != "/opt/bridgecheck" {
-		t.Errorf("got %s", got)
-	}
+	got := Build(t)
+	must.Expect(t, got == "/opt/bridgecheck", "got %s", got)
 }

@@ -52,13 +52,10 @@ func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 	}
 	client := must.Get(control.New(address, token))(t)
 	remote, err := suitessite.OpenRemote(t.Context(), client)
-	if err != nil {
-		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
-	}
+	must.Assert(t, err == nil, "the control plane of %s, with the token of %s: %v", address, controlToken, err)
 	t.Cleanup(func() {
-		if err := remote.Restore(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("the site could not be put back as it was: %v", err)
-		}
+		err := remote.Restore(context.WithoutCancel(t.Context()))
+		must.Expect(t, err == nil, "the site could not be put back as it was: %v", err)
 	})
 	return address, remote
 }
@@ -73,17 +70,14 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 	for _, name := range killedOnAControlledSite {
 		t.Run(name, func(t *testing.T) {
 			m, ok := mutants.Find(name)
-			if !ok {
-				t.Fatalf("there is no mutant %s", name)
-			}
+			must.Assert(t, ok, "there is no mutant %s", name)
 			failed := map[string]bool{}
 			for _, r := range runBeforeControlledSite(t, m, golden[name]).Results {
 				switch r.Verdict {
 				case reports.Fail, reports.Warn, reports.Error:
 					failed[r.ID] = true
-					if !slices.Contains(golden[name], r.ID) && !slices.Contains(m.MayFail, r.ID) {
-						t.Errorf("%s is %s here and not over the mock: %s", r.ID, r.Verdict, r.Message)
-					}
+					must.Expect(t, slices.Contains(golden[name], r.ID) || slices.Contains(m.MayFail, r.ID),
+						"%s is %s here and not over the mock: %s", r.ID, r.Verdict, r.Message)
 				case reports.NotTestable:
 					t.Logf("%s is not testable: %s", r.ID, r.Message)
 				}
@@ -122,14 +116,10 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 		verdict reports.Verdict
 	}{{"access/anonymous-granted", reports.NotTestable}, {"access/route-permission", reports.Pass}} {
 		for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{want.id}).Results {
-			if r.Verdict != want.verdict {
-				t.Errorf("%s is %s, want %s: %s", r.ID, r.Verdict, want.verdict, r.Message)
-			}
+			must.Expect(t, r.Verdict == want.verdict, "%s is %s, want %s: %s", r.ID, r.Verdict, want.verdict, r.Message)
 		}
 	}
-	if !lost {
-		t.Error("no response was lost")
-	}
+	must.Expect(t, lost, "no response was lost")
 }
 
 // A Drupal reads 72 bytes of a password, as bcrypt does, and names the configuration of a role after it.
@@ -149,9 +139,8 @@ func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
 	defer server.Close()
 	remote := must.Get(suitessite.OpenRemote(t.Context(), must.Get(control.New(server.URL, "a-token"))(t)))(t)
 	for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{"access/bad-credentials", "access/credentials-forwarded", "load/large-catalogue"}).Results {
-		if (r.Verdict != reports.Pass) != (r.ID == "load/large-catalogue") { // a Drupal is slow with 10,000 methods
-			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
-		}
+		must.Expect(t, (r.Verdict != reports.Pass) == (r.ID == "load/large-catalogue"),
+			"%s is %s: %s", r.ID, r.Verdict, r.Message) // a Drupal is slow with 10,000 methods
 	}
 }
 

@@ -31,14 +31,11 @@ func TestFrontChecksThatUseTheMockSaySo(t *testing.T) {
 	for _, profile := range testbed.Profiles() {
 		t.Run(profile.Name, func(t *testing.T) {
 			bed, target, o, err := start(mutants.Mutant{Profile: profile.Name}, engine.Options{Contract: contract.Draft, Cases: fewCases, Skip: append(profile.Skip, "load")}, &authserver.Keys{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer bed.Close()
 			o.Pass.Observe = func(c check.Check, found check.Outcome) {
-				if c.Sees == check.Front && found.AtSite && !c.ByMock {
-					t.Errorf("%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
-				}
+				must.Expect(t, c.Sees != check.Front || !found.AtSite || c.ByMock,
+					"%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
 			}
 			must.Get(engine.Run(t.Context(), target, o))(t)
 		})
@@ -75,9 +72,8 @@ func sample(t *testing.T) (all []mutants.Mutant, only map[string][]string) {
 			only[v.Name] = []string{"list/answers-json", "describe/answers-tool", "describe/missing-name", "invoke/answers-result", "invoke/unknown-404", "http/nosniff"}
 		}
 	}
-	if n := len(all) - variants; n < 80 || variants < 20 {
-		t.Fatalf("the sample has %d mutants and %d variants, want 80 and 20", n, variants)
-	}
+	n := len(all) - variants
+	must.Assert(t, n >= 80 && variants >= 20, "the sample has %d mutants and %d variants, want 80 and 20", n, variants)
 	if names := strings.Fields(os.Getenv(facesNames)); len(names) > 0 {
 		all = slices.DeleteFunc(all, func(m mutants.Mutant) bool { return !slices.Contains(names, m.Name) })
 	}
@@ -150,9 +146,7 @@ func byFace(t *testing.T, face, names string) (found map[string]verdicts) {
 	child.Env = append(os.Environ(), facesDir+"="+dir, facesNames+"="+names)
 	output, _ := child.CombinedOutput() // it fails, as mutants do
 	data, err := os.ReadFile(filepath.Join(dir, "found.json"))
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", face, err, output)
-	}
+	must.Assert(t, err == nil, "%s: %v\n%s", face, err, output)
 	must.Do(t, json.Unmarshal(data, &found))
 	return found
 }
@@ -172,9 +166,7 @@ func TestByRunT(t *testing.T) {
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer bed.Close()
 			found[m.Name] = ofReport(suites.RunT(t, target, o))
 		})

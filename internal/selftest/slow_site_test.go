@@ -73,16 +73,13 @@ func TestRowsSideBySide(t *testing.T) {
 	var clauses []string
 	for _, name := range killed {
 		m, ok := mutants.Find(name)
-		if !ok {
-			t.Fatalf("there is no mutant %s", name)
-		}
+		must.Assert(t, ok, "there is no mutant %s", name)
 		clauses = append(clauses, m.Breaks...)
 		t.Run(name, func(t *testing.T) {
 			verdicts, _ := runBeforeSlowSite(t, m, false, m.Breaks...)
 			for _, id := range m.Breaks {
-				if v := verdicts[id]; v != reports.Fail && v != reports.Warn {
-					t.Errorf("%s is %s", id, v)
-				}
+				v := verdicts[id]
+				must.Expect(t, v == reports.Fail || v == reports.Warn, "%s is %s", id, v)
 			}
 		})
 	}
@@ -90,23 +87,15 @@ func TestRowsSideBySide(t *testing.T) {
 		slices.Sort(clauses)
 		verdicts, most := runBeforeSlowSite(t, mutants.Mutant{}, false, slices.Compact(clauses)...)
 		for id, v := range verdicts {
-			if v != reports.Pass {
-				t.Errorf("%s is %s", id, v)
-			}
+			must.Expect(t, v == reports.Pass, "%s is %s", id, v)
 		}
-		if most < 8 {
-			t.Errorf("the site had %d requests at a time, want many", most)
-		}
+		must.Expect(t, most >= 8, "the site had %d requests at a time, want many", most)
 	})
 	t.Run("reference before a site with one process", func(t *testing.T) {
 		verdicts, most := runBeforeSlowSite(t, mutants.Mutant{}, true, "invoke/error-data-kept")
 		for id, v := range verdicts {
-			if v != reports.Pass {
-				t.Errorf("%s is %s", id, v)
-			}
+			must.Expect(t, v == reports.Pass, "%s is %s", id, v)
 		}
-		if most > 8 {
-			t.Errorf("the site had %d requests at a time, which it serves no faster than one after the other", most)
-		}
+		must.Expect(t, most <= 8, "the site had %d requests at a time, which it serves no faster than one after the other", most)
 	})
 }

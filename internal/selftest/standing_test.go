@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -85,9 +86,7 @@ func testReal(t *testing.T, m mutants.Mutant, only []string, keys *authserver.Ke
 		}
 	}
 	bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only, Cases: fewCases}, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer bed.Close()
 	o.Bridge.Advance, o.Bridge.Owned = nil, owned
 	if owned {

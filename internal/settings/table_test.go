@@ -52,9 +52,7 @@ func TestTheTableHasEveryKey(t *testing.T) {
 		for _, name := range []string{s.Key, "--" + s.Flag} {
 			rows[name]++
 		}
-		if s.Help == "" {
-			t.Errorf("%s%s has no help", s.Key, s.Flag)
-		}
+		must.Expect(t, s.Help != "", "%s%s has no help", s.Key, s.Flag)
 	}
 	keys := keysOf(reflect.TypeFor[settings.File](), "")
 	for _, key := range keys {
@@ -66,9 +64,8 @@ func TestTheTableHasEveryKey(t *testing.T) {
 	delete(rows, "")
 	delete(rows, "--")
 	for name, n := range rows {
-		if !strings.HasPrefix(name, "--") || n != 1 {
-			t.Errorf("the table has %d rows for %s: one for each flag, and none for a key that the file does not have", n, name)
-		}
+		must.Expect(t, strings.HasPrefix(name, "--") && n == 1,
+			"the table has %d rows for %s: one for each flag, and none for a key that the file does not have", n, name)
 	}
 }
 
@@ -98,9 +95,8 @@ func TestAsOptions(t *testing.T) {
 		"try `bridgecheck run --only 'x'`":     "try `bridgecheck run --only 'x'`",
 		"no flag, but -- and --nosuch":         "no flag, but -- and --nosuch",
 	} {
-		if got := settings.AsOptions(in); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
+		got := settings.AsOptions(in)
+		must.Expect(t, got == want, "%q becomes %q, want %q", in, got, want)
 	}
 }
 
@@ -122,9 +118,8 @@ func TestFlagsOfAGoSuite(t *testing.T) {
 		t.Errorf("the suite is given %+v", g)
 	}
 	t.Setenv("BRIDGE_SEED", "many")
-	if _, err := given(t.Context()); err == nil || !strings.Contains(err.Error(), "BRIDGE_SEED") {
-		t.Errorf("a seed that is no number: %v", err)
-	}
+	_, err := given(t.Context())
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "BRIDGE_SEED"), "a seed that is no number: %v", err)
 }
 
 // The run waits longer than the bridge may; two values that contradict each other are an error with both.

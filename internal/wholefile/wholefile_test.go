@@ -16,9 +16,7 @@ func TestWriteReplacesAFileWithItsPermissions(t *testing.T) {
 	must.Do(t, os.WriteFile(path, []byte("earlier"), 0o666))
 	must.Do(t, Write(path, []byte("later"), 0o600))
 	data, err := os.ReadFile(path)
-	if err != nil || string(data) != "later" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Expect(t, err == nil && string(data) == "later", "%q, %v", data, err)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -41,16 +39,12 @@ func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {
 func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	if err := os.Mkdir(path, 0o700); err != nil { // which no file replaces
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path, 0o700)) // which no file replaces
 	if err := Write(path, []byte("data"), 0o600); err == nil {
 		t.Error("no error")
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
+	must.Expect(t, err == nil && len(entries) == 1, "%v, %v", entries, err)
 }
 
 func TestALockIsOnesAlone(t *testing.T) {
@@ -63,9 +57,7 @@ func TestALockIsOnesAlone(t *testing.T) {
 	}()
 	select {
 	case <-second:
-		if runtime.GOOS == "linux" {
-			t.Error("two have the lock")
-		}
+		must.Expect(t, runtime.GOOS != "linux", "two have the lock")
 	case <-time.After(50 * time.Millisecond):
 	}
 	unlock()

@@ -22,9 +22,7 @@ func TestBrokenProxiesAreNamed(t *testing.T) {
 				}
 				report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal},
 					Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, UpstreamTimeout: testbed.UpstreamTimeout, Advance: bed.Advance}, Only: m.Breaks[:1], Capabilities: capabilities})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				r := report.Results[0]
 				if strings.HasPrefix(r.Message, "the machine is overloaded") {
 					t.Skip("SKIPPED: " + r.Message)
@@ -33,13 +31,10 @@ func TestBrokenProxiesAreNamed(t *testing.T) {
 					t.Errorf("%s: the proxy is not named: %s", r.ID, r.Message)
 				}
 				for _, f := range r.Findings {
-					if m.Name == "html-errors-as-if-by-nginx" && f.Proxy != "" {
-						t.Errorf("%s: a page of the bridge counts as the proxy's: %s", r.ID, f.Message)
-					}
+					must.Expect(t, m.Name != "html-errors-as-if-by-nginx" || f.Proxy == "",
+						"%s: a page of the bridge counts as the proxy's: %s", r.ID, f.Message)
 				}
-				if report.Target.Proxy == "" {
-					t.Error("the report does not say that a proxy was seen")
-				}
+				must.Expect(t, report.Target.Proxy != "", "the report does not say that a proxy was seen")
 			})
 		}
 	}

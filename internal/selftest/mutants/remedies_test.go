@@ -55,9 +55,8 @@ func TestRemediesFixTheFault(t *testing.T) {
 	for _, r := range mutants.Remedies() {
 		t.Run(r.Clause, func(t *testing.T) {
 			m, ok := mutants.Find(r.Mutant)
-			if !ok || !slices.Contains(golden[r.Mutant], r.Clause) {
-				t.Fatalf("the mutant %s does not break this clause by its golden set", r.Mutant)
-			}
+			must.Assert(t, ok && slices.Contains(golden[r.Mutant], r.Clause),
+				"the mutant %s does not break this clause by its golden set", r.Mutant)
 			area, _, _ := strings.Cut(r.Clause, "/")
 			o := engine.Options{Pass: engine.Pass{Makers: makers}, Only: slices.Concat([]string{area + "/*"}, neighbours[area], golden[r.Mutant])}
 			if !*full {
@@ -91,9 +90,7 @@ func TestEveryFixIsAppliedOrNot(t *testing.T) {
 	clauses := must.Get(contract.Load())(t)
 	applied := map[string]bool{}
 	for _, r := range mutants.Remedies() {
-		if applied[r.Clause] {
-			t.Errorf("%s: two remedies", r.Clause)
-		}
+		must.Expect(t, !applied[r.Clause], "%s: two remedies", r.Clause)
 		applied[r.Clause] = true
 	}
 	for _, c := range clauses.Clauses {
@@ -107,9 +104,8 @@ func TestEveryFixIsAppliedOrNot(t *testing.T) {
 		}
 	}
 	for id := range mutants.NotMechanical {
-		if _, ok := clauses.Clause(id); !ok {
-			t.Errorf("NotMechanical names %s, which is not in the contract", id)
-		}
+		_, ok := clauses.Clause(id)
+		must.Expect(t, ok, "NotMechanical names %s, which is not in the contract", id)
 	}
 	t.Logf("%d fixes are applied, %d are not", len(applied), len(mutants.NotMechanical))
 }

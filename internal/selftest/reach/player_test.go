@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // longest is the pause of the tests: a busy machine may hold up a change for some milliseconds.
@@ -252,13 +254,10 @@ func TestAChangeBehindABridge(t *testing.T) {
 func expect(t *testing.T, p *player, set func(), want []int) {
 	t.Helper()
 	touched, all := p.play(set)
-	if all != (want == nil) {
-		t.Fatalf("all are touched: %t", all)
-	}
+	must.Assert(t, all == (want == nil), "all are touched: %t", all)
 	if all {
 		return
 	}
-	if got := slices.Sorted(maps.Keys(touched)); !slices.Equal(got, want) {
-		t.Errorf("the clauses %v are touched, not %v", got, want)
-	}
+	got := slices.Sorted(maps.Keys(touched))
+	must.Expect(t, slices.Equal(got, want), "the clauses %v are touched, not %v", got, want)
 }

@@ -31,14 +31,10 @@ func TestWhatFailsIsWithinReach(t *testing.T) {
 			far++
 		}
 		for _, id := range slices.Concat(golden[m.Name], m.MayFail) {
-			if slices.Contains(beyond, id) {
-				t.Errorf("%s: %s fails and is beyond its reach", m.Name, id)
-			}
+			must.Expect(t, !slices.Contains(beyond, id), "%s: %s fails and is beyond its reach", m.Name, id)
 		}
 	}
-	if far < looked/3 {
-		t.Errorf("more than 50 clauses are beyond the reach of %d of %d mutants, not of a third", far, looked)
-	}
+	must.Expect(t, far >= looked/3, "more than 50 clauses are beyond the reach of %d of %d mutants, not of a third", far, looked)
 }
 
 // Those that wait for no recording are last, and none is lost.
@@ -51,12 +47,8 @@ func TestLast(t *testing.T) {
 	waits := true
 	for _, m := range all {
 		recorded := reach.Recorded(m)
-		if recorded && !waits {
-			t.Fatalf("%s comes after entries that wait for no recording", m.Name)
-		}
+		must.Assert(t, !recorded || waits, "%s comes after entries that wait for no recording", m.Name)
 		waits = recorded
 	}
-	if waits || !reach.Recorded(all[0]) {
-		t.Error("all entries wait, or none")
-	}
+	must.Expect(t, !waits && reach.Recorded(all[0]), "all entries wait, or none")
 }
