@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // failing is a result of a clause with one finding on a response.
@@ -194,9 +196,7 @@ func TestGroupsPartitionTheFindings(t *testing.T) {
 					found++
 				}
 			}
-			if found != g.Findings || len(g.Clauses) == 0 {
-				t.Fatalf("the group %+v counts %d findings", g, found)
-			}
+			must.Assert(t, found == g.Findings && len(g.Clauses) > 0, "the group %+v counts %d findings", g, found)
 		}
 		for i, result := range r.Results {
 			shown := result.Verdict == Fail || result.Verdict == Error || result.Verdict == Fixed || result.Verdict == Warn || result.Verdict == NotTestable
@@ -205,9 +205,8 @@ func TestGroupsPartitionTheFindings(t *testing.T) {
 				if shown && f.KnownReason == "" {
 					want = 1
 				}
-				if n := seen[member{i, j}]; n != want {
-					t.Fatalf("finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
-				}
+				n := seen[member{i, j}]
+				must.Assert(t, n == want, "finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
 			}
 			if want := map[bool]int{true: 1}[shown && len(result.Findings) == 0]; seen[member{i, -1}] != want {
 				t.Fatalf("%s without findings is in %d groups, expected %d", result.ID, seen[member{i, -1}], want)
