@@ -32,9 +32,8 @@ func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.
 	verdicts := map[string]reports.Verdict{}
 	for _, r := range report.Results {
 		verdicts[r.ID] = r.Verdict
-		if r.Verdict == reports.NotTestable && r.Message == "" || r.Verdict == reports.Fail && o.Middleware == nil {
-			t.Errorf("%s: %s: %s %v", r.ID, r.Verdict, r.Message, r.Findings)
-		}
+		must.Expect(t, (r.Verdict != reports.NotTestable || r.Message != "") && (r.Verdict != reports.Fail || o.Middleware != nil),
+			"%s: %s: %s %v", r.ID, r.Verdict, r.Message, r.Findings)
 	}
 	return verdicts
 }

@@ -26,9 +26,7 @@ func TestARunOfTheFrontSide(t *testing.T) {
 		t.Errorf("the run is %s with exit code %d, conformant %t", report.Headline(), report.ExitCode(), report.Summary.Conformant)
 	}
 	unseen := report.Unseen()
-	if len(unseen) < 10 {
-		t.Errorf("only %d MUSTs are listed as not seen", len(unseen))
-	}
+	must.Expect(t, len(unseen) >= 10, "only %d MUSTs are listed as not seen", len(unseen))
 	for _, r := range unseen {
 		if !wouldHelp.MatchString(r.Message) && !strings.Contains(r.Message, "put the mock Drupal") && !strings.Contains(r.Message, "--drupal") {
 			t.Errorf("%s does not say what would help: %s", r.ID, r.Message)

@@ -140,9 +140,7 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 				t.Errorf("want a failure of %s, got %s, cut short %q, failed %v", route.culprit, report.Headline(), report.CutShort, failed)
 			}
 			took := time.Duration(report.DurationMS-healthy.DurationMS) * time.Millisecond
-			if took > extra {
-				t.Errorf("it took %v longer than the healthy run, want at most %v", took, extra)
-			}
+			must.Expect(t, took <= extra, "it took %v longer than the healthy run, want at most %v", took, extra)
 			t.Logf("%+v beside the healthy run, %d requests hung, failed: %v", took.Round(time.Second), hung, failed)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const (
@@ -74,9 +76,8 @@ func TestWhoMadeAResponse(t *testing.T) {
 			if by != c.by || a.PermittedToProxy() != c.permitted {
 				t.Errorf("made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
 			}
-			if said := a.WhoMade(); (said != "") != (c.by != "") || !strings.Contains(said, c.by) {
-				t.Errorf("it says %q of %q", said, c.by)
-			}
+			said := a.WhoMade()
+			must.Expect(t, (said != "") == (c.by != "") && strings.Contains(said, c.by), "it says %q of %q", said, c.by)
 		})
 	}
 }

@@ -57,9 +57,8 @@ func TestVersions(t *testing.T) {
 	}
 	for version, want := range map[string]string{"": "1.0 a/old", "1.0": "1.0 a/old", "1.1-draft": "1.1-draft a/old a/new", Draft: "1.1-draft a/old a/new"} {
 		at := must.Get(c.At(version))(t)
-		if got := at.Version + " " + strings.Join(at.IDs(), " "); got != want {
-			t.Errorf("At(%q) = %s, want %s", version, got, want)
-		}
+		got := at.Version + " " + strings.Join(at.IDs(), " ")
+		must.Expect(t, got == want, "At(%q) = %s, want %s", version, got, want)
 	}
 	if at, _ := c.At("1.0"); at.DocumentedCode("a") {
 		t.Error("a version knows codes that the contract does not")
@@ -103,7 +102,6 @@ func TestReleasedVersionsAreKept(t *testing.T) {
 
 // 1.10 is newer than 1.9.
 func TestVersionsAreComparedByNumber(t *testing.T) {
-	if byVersion("1.10", "1.9") <= 0 || byVersion("1.0", "") <= 0 || byVersion("1.0", "1.0") != 0 {
-		t.Error("versions are not compared by their numbers")
-	}
+	must.Expect(t, byVersion("1.10", "1.9") > 0 && byVersion("1.0", "") > 0 && byVersion("1.0", "1.0") == 0,
+		"versions are not compared by their numbers")
 }

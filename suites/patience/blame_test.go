@@ -65,9 +65,8 @@ func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
 		"at once":            {client.Response{Status: 502, Took: limit / 10}, false},
 		"without a response": {client.Response{Err: client.ErrTimeout, Took: limit}, false},
 	} {
-		if got := check(c.response).passedOn(); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		got := check(c.response).passedOn()
+		must.Expect(t, got == c.want, "%s: %v, want %v", name, got, c.want)
 	}
 	if why := run.Carried(); why != "" {
 		t.Fatalf("carried: %s", why)

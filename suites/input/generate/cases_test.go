@@ -140,9 +140,7 @@ func TestTheEdgesAreReached(t *testing.T) {
 			for _, e := range m.Edges() {
 				all = append(all, show(e.Value))
 			}
-			if !slices.Contains(all, c.holds) {
-				t.Errorf("%s is not among %q", c.holds, all)
-			}
+			must.Expect(t, slices.Contains(all, c.holds), "%s is not among %q", c.holds, all)
 		})
 	}
 }
@@ -175,9 +173,8 @@ func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
 func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
 	for _, schema := range []string{`{"type":"object","properties":{},"additionalProperties":false}`, `{"properties":{"any":{}}}`} {
 		m := must.Get(ForArguments(object(t, schema), dice()))(t)
-		if broken := m.Broken(); len(broken) > 0 {
-			t.Errorf("%s: %v", schema, broken)
-		}
+		broken := m.Broken()
+		must.Expect(t, len(broken) == 0, "%s: %v", schema, broken)
 	}
 }
 
@@ -237,9 +234,8 @@ func TestCasesKeepTheirWord(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools, %d edges, %d broken, %d drawn", tools, edges, broken, drawn)
-	if tools < 100 || edges < 100 || broken < 200 || drawn < 400 {
-		t.Errorf("%d tools, %d edges, %d broken, %d drawn: the default site has more", tools, edges, broken, drawn)
-	}
+	must.Expect(t, tools >= 100 && edges >= 100 && broken >= 200 && drawn >= 400,
+		"%d tools, %d edges, %d broken, %d drawn: the default site has more", tools, edges, broken, drawn)
 }
 
 func inputOf(t *testing.T, method fixtures.Method) map[string]any {
@@ -269,29 +265,23 @@ func TestTheSameSeedDrawsTheSame(t *testing.T) {
 		return show(all)
 	}
 	first, again, other := draw(7), draw(7), draw(8)
-	if first != again || first == other {
-		t.Error("the draw is not the seed's")
-	}
+	must.Expect(t, first == again && first != other, "the draw is not the seed's")
 }
 
 func TestSmallestKeepsWhatShowsTheFault(t *testing.T) {
 	value := object(t, `{"a":"text","b":{"c":[1,2,{"d":"xyzzy","e":true}]},"f":[]}`)
 	holds := func(v any) bool { return strings.Contains(show(v), "zz") }
-	if got := show(Smallest(value, 200, holds)); got != `{"b":{"c":[{"d":"zz"}]}}` {
-		t.Errorf("the smallest is %s", got)
-	}
+	got := show(Smallest(value, 200, holds))
+	must.Expect(t, got == `{"b":{"c":[{"d":"zz"}]}}`, "the smallest is %s", got)
 	asked := 0
 	Smallest(value, 3, func(any) bool { asked++; return false })
-	if asked > 3 {
-		t.Errorf("it asked %d times, and may 3 times", asked)
-	}
+	must.Expect(t, asked <= 3, "it asked %d times, and may 3 times", asked)
 }
 
 func TestParameter(t *testing.T) {
 	for what, want := range map[string]string{"minimum at /a/b/0": "a", "type at /a~1b~0c": "a/b~c", "type at ": ""} {
-		if got := (Case{What: what}).Parameter(); got != want {
-			t.Errorf("%s is about %q, want %q", what, got, want)
-		}
+		got := (Case{What: what}).Parameter()
+		must.Expect(t, got == want, "%s is about %q, want %q", what, got, want)
 	}
 }
 

@@ -13,18 +13,14 @@ import (
 func parse(t testing.TB, s string) any {
 	t.Helper()
 	v, err := exact.Parse([]byte(s))
-	if err != nil {
-		t.Fatalf("%s %v", s, err)
-	}
+	must.Assert(t, err == nil, "%s %v", s, err)
 	return v
 }
 
 // says checks a fault against words of it; "" stands for no fault.
 func says(t *testing.T, fault, words string) {
 	t.Helper()
-	if words == "" && fault != "" || !strings.Contains(fault, words) {
-		t.Errorf("got %q, want %q in it", fault, words)
-	}
+	must.Expect(t, (words != "" || fault == "") && strings.Contains(fault, words), "got %q, want %q in it", fault, words)
 }
 
 func TestFaultFollowsTheDeclaredDialect(t *testing.T) {
@@ -117,9 +113,8 @@ func TestDepthCountsSchemas(t *testing.T) {
 }
 
 func TestSizeIsThatOfTheBarestForm(t *testing.T) {
-	if got := jsonschema.Size(parse(t, ` { "a" : "<ü>" } `)); got != len(`{"a":"<ü>"}`) {
-		t.Errorf("Size = %d", got)
-	}
+	got := jsonschema.Size(parse(t, ` { "a" : "<ü>" } `))
+	must.Expect(t, got == len(`{"a":"<ü>"}`), "Size = %d", got)
 }
 
 func TestImpossible(t *testing.T) {
@@ -193,9 +188,8 @@ func FuzzSchemasOfAnyKind(f *testing.F) {
 		if err != nil || len(data) > 1<<12 {
 			return
 		}
-		if d := jsonschema.Difference(v, v, ""); d != "" {
-			t.Errorf("a schema differs from itself: %s", d)
-		}
+		d := jsonschema.Difference(v, v, "")
+		must.Expect(t, d == "", "a schema differs from itself: %s", d)
 		jsonschema.Depth(v)
 		jsonschema.Impossible(v)
 		if validator, err := jsonschema.Compile(v, jsonschema.Draft7); err == nil {

@@ -48,9 +48,8 @@ func parsed(t *testing.T, text string) any {
 func TestGoodMessagesPass(t *testing.T) {
 	for revision, kinds := range official {
 		for kind := range kinds {
-			if fault := Fault(revision, kind, parsed(t, samples[kind])); fault != "" {
-				t.Errorf("%s of %s: %s", kind, revision, fault)
-			}
+			fault := Fault(revision, kind, parsed(t, samples[kind]))
+			must.Expect(t, fault == "", "%s of %s: %s", kind, revision, fault)
 		}
 	}
 }
