@@ -67,9 +67,7 @@ func TestCommands(t *testing.T) {
 		})
 	}
 	for _, e := range notRun {
-		if !exempt[e.why] {
-			t.Errorf("no page has a command %s: remove its entry from notRun", e.command)
-		}
+		must.Expect(t, exempt[e.why], "no page has a command %s: remove its entry from notRun", e.command)
 	}
 }
 
@@ -100,9 +98,8 @@ func TestPathsInCommands(t *testing.T) {
 				continue
 			}
 			for _, m := range argument.FindAllStringSubmatch(s.text, -1) {
-				if _, err := os.Stat(filepath.Join(repository, strings.TrimSuffix(m[1], "..."))); err != nil {
-					t.Errorf("%v: %v", s, err)
-				}
+				_, err := os.Stat(filepath.Join(repository, strings.TrimSuffix(m[1], "...")))
+				must.Expect(t, err == nil, "%v: %v", s, err)
 			}
 		}
 	}

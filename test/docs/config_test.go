@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 )
@@ -63,7 +64,5 @@ func TestConfigurations(t *testing.T) {
 			}
 		}
 	}
-	if read < 8 {
-		t.Errorf("%d blocks were read, expected 8 at least", read)
-	}
+	must.Expect(t, read >= 8, "%d blocks were read, expected 8 at least", read)
 }

@@ -26,9 +26,8 @@ func strictly(t *testing.T, name string, into any) {
 	data := must.Get(os.ReadFile(filepath.Join(addon, name)))(t)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := decoder.Decode(into)
+	must.Assert(t, err == nil, "%s: %v", name, err)
 }
 
 // DDEV copies the files that install.yaml lists, and removes and replaces those that have its mark.
@@ -39,9 +38,8 @@ func TestTheAddonOfDDEV(t *testing.T) {
 		Constraint   string   `yaml:"ddev_version_constraint"`
 	}
 	strictly(t, "install.yaml", &install)
-	if install.Name != "bridgecheck" || !regexp.MustCompile(`^>= v\d+\.\d+\.\d+$`).MatchString(install.Constraint) {
-		t.Errorf("the add-on is %q for DDEV %q", install.Name, install.Constraint)
-	}
+	must.Expect(t, install.Name == "bridgecheck" && regexp.MustCompile(`^>= v\d+\.\d+\.\d+$`).MatchString(install.Constraint),
+		"the add-on is %q for DDEV %q", install.Name, install.Constraint)
 	found := []string{"install.yaml"}
 	for _, name := range install.ProjectFiles {
 		data, err := os.ReadFile(filepath.Join(addon, name))
@@ -50,21 +48,17 @@ func TestTheAddonOfDDEV(t *testing.T) {
 			continue
 		}
 		found = append(found, name)
-		if !regexp.MustCompile(`(?m)^#ddev-generated$`).Match(data) {
-			t.Errorf("%s has no line #ddev-generated: DDEV would neither replace nor remove it", name)
-		}
+		must.Expect(t, regexp.MustCompile(`(?m)^#ddev-generated$`).Match(data),
+			"%s has no line #ddev-generated: DDEV would neither replace nor remove it", name)
 	}
 	must.Do(t, filepath.WalkDir(addon, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(addon, path)
-		if err == nil && !entry.IsDir() && !slices.Contains(found, filepath.ToSlash(name)) {
-			t.Errorf("install.yaml does not list %s", name)
-		}
+		must.Expect(t, err != nil || entry.IsDir() || slices.Contains(found, filepath.ToSlash(name)), "install.yaml does not list %s", name)
 		return err
 	}))
 	data := must.Get(os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml")))(t)
-	if _, err := settings.Parse("bridgecheck.yaml", data); err != nil {
-		t.Error(err)
-	}
+	_, err := settings.Parse("bridgecheck.yaml", data)
+	must.Expect(t, err == nil, "%v", err)
 }
 
 // addonService is what the add-on uses of compose; a key that is not here is an error.
@@ -97,9 +91,7 @@ func TestTheServicesOfDDEV(t *testing.T) {
 		if s.ContainerName != "ddev-${DDEV_SITENAME}-"+name || s.Labels["com.ddev.site-name"] != "${DDEV_SITENAME}" || s.Labels["com.ddev.approot"] != "${DDEV_APPROOT}" || len(s.Labels) != 2 || s.Restart != "no" {
 			t.Errorf("%s: DDEV does not recognize the container %q with %v, restart %q", name, s.ContainerName, s.Labels, s.Restart)
 		}
-		if s.Image != "${BRIDGECHECK_IMAGE:-bridgecheck}" {
-			t.Errorf("%s: the image %q is not what docs/install.md builds", name, s.Image)
-		}
+		must.Expect(t, s.Image == "${BRIDGECHECK_IMAGE:-bridgecheck}", "%s: the image %q is not what docs/install.md builds", name, s.Image)
 		for _, kind := range []string{"HTTP_EXPOSE", "HTTPS_EXPOSE"} {
 			outside, inside, _ := strings.Cut(s.Environment[kind], ":")
 			if ports[outside] != "" || !slices.Equal(s.Expose, []string{inside}) {

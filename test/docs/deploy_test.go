@@ -121,9 +121,7 @@ func TestTheManifestOfKubernetes(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch o.APIVersion + " " + o.Kind {
 		case "apps/v1 Deployment":
 			deployments[o.Metadata.Name] = o
@@ -146,9 +144,8 @@ func TestTheManifestOfKubernetes(t *testing.T) {
 		for _, c := range d.Spec.Template.Spec.Containers {
 			ports := portsOf(c)
 			for _, p := range []*probe{c.Readiness, c.Liveness} {
-				if p != nil && ports[p.HTTPGet.Port+p.TCPSocket.Port] == 0 {
-					t.Errorf("%s: a probe of the port %q, which is none of %v", name, p.HTTPGet.Port+p.TCPSocket.Port, ports)
-				}
+				must.Expect(t, p == nil || ports[p.HTTPGet.Port+p.TCPSocket.Port] != 0,
+					"%s: a probe of the port %q, which is none of %v", name, p.HTTPGet.Port+p.TCPSocket.Port, ports)
 			}
 			if c.Readiness == nil || c.Image == "" || c.Resources.Limits.Memory == "" || !c.SecurityContext.ReadOnlyRootFilesystem || c.SecurityContext.AllowPrivilegeEscalation || !d.Spec.Template.Spec.SecurityContext.RunAsNonRoot {
 				t.Errorf("%s: the container %s has no probe, image or limit of memory, or may do more than it needs", name, c.Name)
@@ -161,19 +158,14 @@ func TestTheManifestOfKubernetes(t *testing.T) {
 		if err := s.Spec.Selector.Decode(&selector); err == nil {
 			d, found = deployments[selector["app"]]
 		}
-		if !found {
-			t.Fatalf("the service %s selects no deployment: %v", name, selector)
-		}
+		must.Assert(t, found, "the service %s selects no deployment: %v", name, selector)
 		for _, p := range s.Spec.Ports {
-			if portsOf(d.Spec.Template.Spec.Containers[0])[p.TargetPort] == 0 {
-				t.Errorf("the service %s sends to the port %q, which the deployment does not have", name, p.TargetPort)
-			}
+			must.Expect(t, portsOf(d.Spec.Template.Spec.Containers[0])[p.TargetPort] != 0,
+				"the service %s sends to the port %q, which the deployment does not have", name, p.TargetPort)
 		}
 	}
 	b := deployments["bridge"]
-	if b.Spec.Replicas < 2 {
-		t.Fatalf("%d replicas of the bridge", b.Spec.Replicas)
-	}
+	must.Assert(t, b.Spec.Replicas >= 2, "%d replicas of the bridge", b.Spec.Replicas)
 	c := b.Spec.Template.Spec.Containers[0]
 	env := map[string]string{}
 	for _, e := range c.Env {
@@ -223,9 +215,8 @@ func TestTheComposeFile(t *testing.T) {
 	must.Do(t, decoder.Decode(&f))
 	for name, s := range f.Services {
 		for _, n := range s.Networks {
-			if _, known := f.Networks[n]; !known {
-				t.Errorf("%s: the network %s is not there", name, n)
-			}
+			_, known := f.Networks[n]
+			must.Expect(t, known, "%s: the network %s is not there", name, n)
 		}
 		for _, v := range s.Volumes {
 			from, _, _ := strings.Cut(v, ":")
@@ -233,9 +224,7 @@ func TestTheComposeFile(t *testing.T) {
 		}
 	}
 	b := f.Services["bridge"]
-	if b.Deploy.Replicas < 2 {
-		t.Errorf("%d replicas of the bridge", b.Deploy.Replicas)
-	}
+	must.Expect(t, b.Deploy.Replicas >= 2, "%d replicas of the bridge", b.Deploy.Replicas)
 	env := maps.Clone(b.Environment)
 	env["DRUPAL_URL"], env["BRIDGE_SESSION_KEYS"] = "https://drupal.example.org", strings.Repeat("secret ", 6)
 	takes(t, env, b.Command)
@@ -247,9 +236,7 @@ func TestTheComposeFile(t *testing.T) {
 	}
 	_, port, _ := strings.Cut(env["BRIDGE_LISTEN"], ":")
 	for _, line := range []string{"server bridge:" + port + ";", "proxy_next_upstream off;", "X-Forwarded-For $remote_addr;", "proxy_buffering off;"} {
-		if !strings.Contains(string(file(t, "nginx.conf")), line) {
-			t.Errorf("nginx.conf has no %q", line)
-		}
+		must.Expect(t, strings.Contains(string(file(t, "nginx.conf")), line), "nginx.conf has no %q", line)
 	}
 	if exec.Command("docker", "compose", "version").Run() != nil {
 		t.Log("NOT TESTED: docker compose is not installed: it did not read the file")
@@ -274,22 +261,17 @@ func takes(t *testing.T, env map[string]string, args []string) {
 		variables, flags = append(variables, s.Env), append(flags, "--"+strings.ReplaceAll(s.Name, "_", "-"))
 	}
 	for name := range env {
-		if !slices.Contains(variables, name) {
-			t.Errorf("the bridge does not read %s", name)
-		}
+		must.Expect(t, slices.Contains(variables, name), "the bridge does not read %s", name)
 	}
 	for _, a := range args[1:] {
-		if strings.HasPrefix(a, "-") && !slices.Contains(flags, a) {
-			t.Errorf("the bridge has no flag %s", a)
-		}
+		must.Expect(t, !strings.HasPrefix(a, "-") || slices.Contains(flags, a), "the bridge has no flag %s", a)
 	}
 	o, err := bridge.OptionsFromEnv(func(name string) string { return env[name] })
 	if err == nil {
 		err = o.Check()
 	}
-	if err != nil || len(o.SessionKeys) == 0 || o.Shared == "" || len(o.TrustedProxies) == 0 {
-		t.Errorf("the bridge does not take %v: %v", env, err)
-	}
+	must.Expect(t, err == nil && len(o.SessionKeys) > 0 && o.Shared != "" && len(o.TrustedProxies) > 0,
+		"the bridge does not take %v: %v", env, err)
 }
 
 // external runs a linter of others where it is installed.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var (
@@ -93,8 +95,6 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	for page := range all {
-		if !linked[page] {
-			t.Errorf("%s: no other page links to it", page)
-		}
+		must.Expect(t, linked[page], "%s: no other page links to it", page)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -48,9 +49,7 @@ func TestBrokenProxies(t *testing.T) {
 					}
 				}
 			}
-			if !found {
-				t.Errorf("nothing fails, want %s", c.clause)
-			}
+			must.Expect(t, found, "nothing fails, want %s", c.clause)
 		})
 	}
 }

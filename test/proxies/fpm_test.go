@@ -68,8 +68,6 @@ func fpmBlock(t *testing.T, language string) string {
 	t.Helper()
 	page := must.Get(os.ReadFile("../../docs/behind-a-proxy.md"))(t)
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindStringSubmatch(string(page))
-	if m == nil {
-		t.Fatalf("the page has no %s", language)
-	}
+	must.Assert(t, m != nil, "the page has no %s", language)
 	return m[1]
 }

@@ -83,9 +83,8 @@ func TestThePage(t *testing.T) {
 		for _, prefix := range prefixes {
 			for _, r := range run(t, s, url+prefix, site, flags).Results {
 				mayWarn := bridge != "reference" || r.ID == "upstream/cancel" && (p.name == "apache" || p.name == "varnish") // as the page says
-				if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn && !mayWarn {
-					t.Errorf("%s%s: %s %s: %s", url, prefix, r.Verdict, r.ID, r.Message)
-				}
+				must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Error && (r.Verdict != reports.Warn || mayWarn),
+					"%s%s: %s %s: %s", url, prefix, r.Verdict, r.ID, r.Message)
 			}
 		}
 	})
@@ -100,9 +99,8 @@ func TestDefaults(t *testing.T) {
 		report := run(t, s, "http://localhost:"+s.port, site, flags)
 		for _, r := range report.Results {
 			if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
-				if !strings.Contains(r.Message, "the proxy") && (bridge == "reference" || r.Verdict != reports.Warn) {
-					t.Errorf("%s %s does not name the proxy: %s", r.Verdict, r.ID, r.Message)
-				}
+				must.Expect(t, strings.Contains(r.Message, "the proxy") || bridge != "reference" && r.Verdict == reports.Warn,
+					"%s %s does not name the proxy: %s", r.Verdict, r.ID, r.Message)
 			}
 		}
 		t.Logf("seen: %s", report.Target.Proxy)
@@ -133,9 +131,8 @@ func TestTwoBridges(t *testing.T) {
 				for _, r := range run(t, s, "https://localhost:"+s.port, site, flags).Results {
 					verdicts[r.ID] = r.Verdict
 					bad := r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn
-					if bad && (name == "shared" || !strings.Contains(r.Message, "session_keys, shared")) {
-						t.Errorf("run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
-					}
+					must.Expect(t, !bad || name != "shared" && strings.Contains(r.Message, "session_keys, shared"),
+						"run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
 					if before != nil && before[r.ID] != r.Verdict {
 						t.Errorf("run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
 					}
@@ -178,12 +175,8 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
 	report, failed := reports.ReadFile(filepath.Join(dir, "report.json"))
-	if failed != nil {
-		t.Fatalf("%v: %v: %v\n%s", args, err, failed, said)
-	}
-	if report.CutShort != "" {
-		t.Errorf("the run ended early: %s\n%s", report.CutShort, said)
-	}
+	must.Assert(t, failed == nil, "%v: %v: %v\n%s", args, err, failed, said)
+	must.Expect(t, report.CutShort == "", "the run ended early: %s\n%s", report.CutShort, said)
 	t.Logf("%s: %d pass, %d fail, %d warn, %d not testable in %d s; measured %+v", url, report.Summary.Pass, report.Summary.Fail, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000, report.Measured)
 	return report
 }

@@ -101,19 +101,14 @@ func TestRollingRestart(t *testing.T) {
 				}
 			}
 			for token, own := range answered {
-				if ran := runs[`{"token":"`+token+`"}`]; ran != 1 || !own {
-					t.Errorf("the call %s ran %d times; its response is its own: %v", token, ran, own)
-				}
+				ran := runs[`{"token":"`+token+`"}`]
+				must.Expect(t, ran == 1 && own, "the call %s ran %d times; its response is its own: %v", token, ran, own)
 			}
 			for params, n := range runs {
-				if n > 1 {
-					t.Errorf("%s ran %d times", params, n)
-				}
+				must.Expect(t, n <= 1, "%s ran %d times", params, n)
 			}
 			t.Logf("%d requests, %d calls", sent.Load(), len(answered))
-			if len(answered) < 100 {
-				t.Errorf("%d calls: too few", len(answered))
-			}
+			must.Expect(t, len(answered) >= 100, "%d calls: too few", len(answered))
 		})
 	}
 }

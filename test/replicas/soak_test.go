@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -115,9 +116,7 @@ func TestSoak(t *testing.T) {
 	var until time.Time
 	if text := os.Getenv("REPLICAS_TIME"); text != "" {
 		lasts, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("REPLICAS_TIME is %q; it must be a time such as 10m", text)
-		}
+		must.Assert(t, err == nil, "REPLICAS_TIME is %q; it must be a time such as 10m", text)
 		until = time.Now().Add(lasts)
 	}
 	s := newStand(t, counted...)
@@ -132,17 +131,11 @@ func TestSoak(t *testing.T) {
 	}
 	for i, d := range disturbances {
 		t.Logf("%-28s %s", d.name, found[i])
-		if found[i].served == 0 || found[i].lists == 0 {
-			t.Errorf("%s: nothing was served", d.name)
-		}
+		must.Expect(t, found[i].served != 0 && found[i].lists != 0, "%s: nothing was served", d.name)
 	}
 	t.Logf("%-28s %s", "all", all)
-	if all.faults() > 0 {
-		t.Errorf("the soak found faults; the first: %s", all.first)
-	}
-	if all.killed == 0 {
-		t.Error("no call was under way when a replica was killed: nothing shows that it runs once")
-	}
+	must.Expect(t, all.faults() <= 0, "the soak found faults; the first: %s", all.first)
+	must.Expect(t, all.killed != 0, "no call was under way when a replica was killed: nothing shows that it runs once")
 }
 
 // TestTheSoakFindsFaults soaks balancers that do what the soak has to find.
@@ -184,9 +177,7 @@ func TestTheSoakFindsFaults(t *testing.T) {
 				break
 			}
 		}
-		if c.count(found) == 0 {
-			t.Errorf("a balancer that %s: the soak found %s", c.name, found)
-		}
+		must.Expect(t, c.count(found) != 0, "a balancer that %s: the soak found %s", c.name, found)
 	}
 }
 
@@ -237,9 +228,7 @@ func (s *stand) round(d disturbance) soak {
 	stop()
 	wg.Wait()
 	if d.cuts {
-		if chosen.undone() == undone {
-			t.Errorf("%s: the store did all that the replica asked for, so nothing was disturbed", d.name)
-		}
+		must.Expect(t, chosen.undone() != undone, "%s: the store did all that the replica asked for, so nothing was disturbed", d.name)
 		each(s.replicas, func(r *replica) {
 			r.await("the store is reached again", func() bool { return r.metric(`bridge_shared_up`) == 1 })
 		})

@@ -88,9 +88,8 @@ func TestWrongGuesses(t *testing.T) {
 				warnings++
 			}
 		}
-		if warnings < guess.warnings {
-			t.Errorf("%s: %d warnings, want at least %d: %v", guess.name, warnings, guess.warnings, report.Measured)
-		}
+		must.Expect(t, warnings >= guess.warnings,
+			"%s: %d warnings, want at least %d: %v", guess.name, warnings, guess.warnings, report.Measured)
 	}
 }
 
@@ -142,9 +141,8 @@ func TestAnotherSite(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), said) {
-			t.Errorf("%v: %v, want %q in\n%s", args, err, said, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Expect(t, err != nil && strings.Contains(string(out), said), "%v: %v, want %q in\n%s", args, err, said, out)
 	}
 }
 
@@ -261,9 +259,8 @@ func programs(t *testing.T) map[string]standing {
 	dirs := map[string]string{"test-python": "../bridges/python", "test-ruby": "../bridges/ruby"} // that in PHP is the starter
 	for _, s := range starter.All() {
 		dir := filepath.Join(t.TempDir(), s.Language)
-		if out, err := exec.Command(binary, "init", s.Language, dir).CombinedOutput(); err != nil {
-			t.Fatalf("init: %v: %s", err, out)
-		}
+		out, err := exec.Command(binary, "init", s.Language, dir).CombinedOutput()
+		must.Assert(t, err == nil, "init: %v: %s", err, out)
 		dirs["starter-"+s.Language] = dir
 	}
 	for name, dir := range dirs {
@@ -335,9 +332,8 @@ func noFailure(t *testing.T, report *reports.Report) {
 			t.Logf("%s %s is %s: %s", r.Level, r.ID, r.Verdict, r.Message)
 		}
 	}
-	if report.CutShort != "" || report.Summary.Pass < 100 {
-		t.Errorf("%d clauses pass; the run ended early: %q", report.Summary.Pass, report.CutShort)
-	}
+	must.Expect(t, report.CutShort == "" && report.Summary.Pass >= 100,
+		"%d clauses pass; the run ended early: %q", report.Summary.Pass, report.CutShort)
 }
 
 // blamesNone tests that a report blames nobody and leaves no MUST untested, and returns its verdicts.
@@ -372,9 +368,7 @@ func commandsOfPage(t *testing.T) map[string][]string {
 			commands[words[1]] = words[1:]
 		}
 	}
-	if len(commands) != 2 || commands["bridge"] == nil || commands["run"] == nil {
-		t.Fatalf("the page has the commands %v", commands)
-	}
+	must.Assert(t, len(commands) == 2 && commands["bridge"] != nil && commands["run"] != nil, "the page has the commands %v", commands)
 	return commands
 }
 
@@ -409,13 +403,9 @@ func run(t *testing.T, dir string, args []string) *reports.Report {
 	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, dir
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%v: %v\n%s", args, err, said)
-	}
+	must.Assert(t, err == nil || errors.As(err, &exit), "%v: %v\n%s", args, err, said)
 	report, err := reports.ReadFile(filepath.Join(dir, "bridgecheck-report", "report.json"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	must.Assert(t, err == nil, "%v\n%s", err, said)
 	return report
 }
 
