@@ -113,16 +113,12 @@ var faultCases = []struct {
 }{
 	{mockdrupal.Fault{Kind: fault.Delay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"id":7`)(t, w)
-		if w.first < 40*time.Millisecond {
-			t.Errorf("the first byte came after %v", w.first)
-		}
+		must.Expect(t, w.first >= 40*time.Millisecond, "the first byte came after %v", w.first)
 	}},
 	{mockdrupal.Fault{Kind: fault.DelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
 	{mockdrupal.Fault{Kind: fault.Drip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
 	{mockdrupal.Fault{Kind: fault.Hang}, "", 0, func(t *testing.T, w received) {
-		if len(w.raw) > 0 || !errors.Is(w.err, os.ErrDeadlineExceeded) {
-			t.Errorf("want silence, saw (%v) %s", w.err, w.raw)
-		}
+		must.Expect(t, len(w.raw) == 0 && errors.Is(w.err, os.ErrDeadlineExceeded), "want silence, saw (%v) %s", w.err, w.raw)
 	}},
 	{mockdrupal.Fault{Kind: fault.HangBody}, "", 1, func(t *testing.T, w received) {
 		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
@@ -212,14 +208,12 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.CyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
 	{mockdrupal.Fault{Kind: fault.RemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
 	{mockdrupal.Fault{Kind: fault.DeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
-		if n := strings.Count(w.body(), `{"type":"array","items":`); n < 5000 {
-			t.Errorf("want a schema 5,000 deep, saw %d levels", n)
-		}
+		n := strings.Count(w.body(), `{"type":"array","items":`)
+		must.Expect(t, n >= 5000, "want a schema 5,000 deep, saw %d levels", n)
 	}},
 	{mockdrupal.Fault{Kind: fault.DuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
-		if n := strings.Count(w.body(), `"id":"test.echo"`); n != 2 {
-			t.Errorf("want test.echo twice, saw it %d times", n)
-		}
+		n := strings.Count(w.body(), `"id":"test.echo"`)
+		must.Expect(t, n == 2, "want test.echo twice, saw it %d times", n)
 	}},
 }
 
@@ -237,16 +231,12 @@ func isHuge(text string) func(*testing.T, received) {
 
 func isReset(t *testing.T, w received) {
 	t.Helper()
-	if !errors.Is(w.err, syscall.ECONNRESET) || len(w.raw) > 0 {
-		t.Errorf("want a reset before any byte, saw (%v) %s", w.err, w.raw)
-	}
+	must.Expect(t, errors.Is(w.err, syscall.ECONNRESET) && len(w.raw) == 0, "want a reset before any byte, saw (%v) %s", w.err, w.raw)
 }
 
 func isClosed(t *testing.T, w received) {
 	t.Helper()
-	if w.err != nil || len(w.raw) > 0 {
-		t.Errorf("want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
-	}
+	must.Expect(t, w.err == nil && len(w.raw) == 0, "want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
 }
 
 func TestFaultsOnTheConnection(t *testing.T) {
@@ -266,13 +256,10 @@ func TestFaultsOnTheConnection(t *testing.T) {
 				w = send(t, s, "GET", c.path, "")
 			}
 			c.check(t, w)
-			if got := s.Runs("test.whoami"); got != c.ran {
-				t.Errorf("the method ran %d times, want %d", got, c.ran)
-			}
+			got := s.Runs("test.whoami")
+			must.Expect(t, got == c.ran, "the method ran %d times, want %d", got, c.ran)
 			entries := s.Journal().Entries(0)
-			if len(entries) != 1 || entries[0].Fault != c.fault.Kind {
-				t.Errorf("the journal does not name the fault: %+v", entries)
-			}
+			must.Expect(t, len(entries) == 1 && entries[0].Fault == c.fault.Kind, "the journal does not name the fault: %+v", entries)
 			s.DisarmAll()
 			contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 		})
@@ -286,9 +273,8 @@ func TestEveryKindOfFaultHasItsTest(t *testing.T) {
 		for _, c := range faultCases {
 			seen = seen || c.fault.Kind == kind.Name
 		}
-		if !seen {
-			t.Errorf("no test sees the fault %s on the connection: add a row for it to faultCases in mockdrupal/fault_test.go", kind.Name)
-		}
+		must.Expect(t, seen,
+			"no test sees the fault %s on the connection: add a row for it to faultCases in mockdrupal/fault_test.go", kind.Name)
 	}
 }
 
@@ -322,9 +308,7 @@ func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	}
 	must.Do(t, ask())
 	unused, err := net.Dial("tcp", address) // open, and never used
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer unused.Close()
 	time.Sleep(20 * time.Millisecond) // until the server has taken it
 	for range 2 {
@@ -386,16 +370,14 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		{"three times", mockdrupal.Fault{Count: 3}, "agent", "test.echo", 3},
 	} {
 		arm(c.fault)
-		if got := hits(c.user, c.method, 40); got != c.want {
-			t.Errorf("%s: %d of 40 requests affected, want %d", c.name, got, c.want)
-		}
+		got := hits(c.user, c.method, 40)
+		must.Expect(t, got == c.want, "%s: %d of 40 requests affected, want %d", c.name, got, c.want)
 		s.DisarmAll()
 	}
 	arm(mockdrupal.Fault{Route: route.Method, Method: "test.echo"})
 	for id, status := range map[string]int{"test.echo": 503, "test.count": 200} {
-		if res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic); res.StatusCode != status {
-			t.Errorf("the fault of test.echo: %s gives %d, want %d", id, res.StatusCode, status)
-		}
+		res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic)
+		must.Expect(t, res.StatusCode == status, "the fault of test.echo: %s gives %d, want %d", id, res.StatusCode, status)
 	}
 	s.DisarmAll()
 	chance := mockdrupal.Fault{Probability: 0.5, Seed: 1}
@@ -413,9 +395,8 @@ func TestFaultsOfOneRouteLeaveTheOthersAlone(t *testing.T) {
 	must.Get(s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}))(t)
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
-	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC}); err == nil {
-		t.Error("a poisoned discovery of /jsonrpc is armed: it can match nothing")
-	}
+	_, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC})
+	must.Expect(t, err != nil, "a poisoned discovery of /jsonrpc is armed: it can match nothing")
 }
 
 func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
@@ -442,7 +423,6 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 	group.Wait()
 	s.DisarmAll()
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
-	if shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped(); shown != 50 || dropped == 0 {
-		t.Errorf("the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
-	}
+	shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped()
+	must.Expect(t, shown == 50 && dropped != 0, "the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
 }

@@ -55,9 +55,8 @@ func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
 	}()
 	waitUntil(t, func() bool { return s.Waiting() == 1 }, "the call sleeps")
 	s.Advance(time.Hour)
-	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("an hour later: %s", body)
-	}
+	body := <-done
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "an hour later: %s", body)
 }
 
 // waitUntil looks again and again until it is so; a test that never gets there fails.
@@ -66,9 +65,7 @@ func waitUntil(t *testing.T, so func() bool, what string) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(5 * time.Second); !so(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came that %s", what)
-		}
+		must.Assert(t, !time.Now().After(deadline), "it never came that %s", what)
 	}
 }
 
@@ -92,9 +89,8 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 		{"ran", journal.Filter{Ran: true}, 2},
 		{"limit", journal.Filter{Limit: 1}, 1},
 	} {
-		if got := len(j.Select(c.filter)); got != c.want {
-			t.Errorf("%s: %d entries, want %d", c.name, got, c.want)
-		}
+		got := len(j.Select(c.filter))
+		must.Expect(t, got == c.want, "%s: %d entries, want %d", c.name, got, c.want)
 	}
 	batch := j.Select(journal.Filter{Method: "test.e*"})[0]
 	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
@@ -134,9 +130,8 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 	if body := get(t, s, whoami); !strings.Contains(body, `"name":"agent"`) {
 		t.Errorf("after clearing the caches: %s", body)
 	}
-	if got := s.ActiveQuirks(); len(got) != 1 || got[0] != quirk.StickyGet {
-		t.Errorf("active quirks %v", got)
-	}
+	got := s.ActiveQuirks()
+	must.Expect(t, len(got) == 1 && got[0] == quirk.StickyGet, "active quirks %v", got)
 	if err := s.SetQuirk("odd", true); err == nil || !strings.Contains(err.Error(), "odd") {
 		t.Errorf("an unknown quirk: %v", err)
 	}
@@ -154,16 +149,14 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 	}); err == nil {
 		t.Fatal("a patch of an unknown role is taken")
 	}
-	if status, _ := call(t, s, "agent", whoami); status != 200 {
-		t.Errorf("half of the bad patch was applied: %d", status)
-	}
+	status, _ := call(t, s, "agent", whoami)
+	must.Expect(t, status == 200, "half of the bad patch was applied: %d", status)
 	must.Do(t, s.Patch(patch.Patch{
 		Roles:   map[string]patch.Role{"agent": {Grant: []string{"administer site configuration"}}},
 		Methods: map[string]patch.Method{"test.echo": {Access: &[]string{"access content"}}},
 	}))
 	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
-		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
-			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
-		}
+		_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)
+		must.Expect(t, strings.Contains(body, holds), "%s after the patch: %s, want %s", method, body, holds)
 	}
 }

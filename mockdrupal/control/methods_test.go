@@ -29,9 +29,8 @@ func TestClientSwitchesWhatTheMockHas(t *testing.T) {
 	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: fault.Empty})
 	must.Do(t, err)
 	must.Do(t, c.Disarm(ctx, id))
-	if armed := s.Faults(); len(armed) != 0 {
-		t.Errorf("armed after disarming: %v", armed)
-	}
+	armed := s.Faults()
+	must.Expect(t, len(armed) == 0, "armed after disarming: %v", armed)
 	if err := c.Disarm(ctx, id); err == nil {
 		t.Error("a fault was disarmed twice")
 	}
@@ -51,9 +50,8 @@ func TestClientHoldsAndReleasesCalls(t *testing.T) {
 	if n, err := c.Step(ctx, 5); err != nil || n != 1 {
 		t.Errorf("%d calls continued, %v; want 1", n, err)
 	}
-	if body := <-done; !strings.Contains(body, `"result"`) {
-		t.Errorf("the call that waited: %s", body)
-	}
+	body := <-done
+	must.Expect(t, strings.Contains(body, `"result"`), "the call that waited: %s", body)
 	must.Do(t, c.Freeze(ctx, ""))
 	ask(t, s, "content.list") // waits for nothing
 	if n, err := c.Runs(ctx, "content.list"); err != nil || n != 2 {

@@ -26,9 +26,7 @@ func over(t *testing.T, module *phpSite) *httptest.Server {
 	var one sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Expect(t, err == nil, "%v", err)
 		query := map[string]string{}
 		for name, values := range r.URL.Query() {
 			query[name] = values[0]
@@ -58,9 +56,8 @@ func controlled(t *testing.T, name string) (*fixtures.Site, *phpSite, *control.C
 func refused(t *testing.T, err error, status int, why string) {
 	t.Helper()
 	var e *control.Error
-	if !errors.As(err, &e) || e.Status != status || !strings.Contains(e.Message, why) {
-		t.Errorf("expected a refusal with %d and %q, got %v", status, why, err)
-	}
+	must.Expect(t, errors.As(err, &e) && e.Status == status && strings.Contains(e.Message, why),
+		"expected a refusal with %d and %q, got %v", status, why, err)
 }
 
 func TestControlNeedsItsToken(t *testing.T) {
@@ -68,15 +65,13 @@ func TestControlNeedsItsToken(t *testing.T) {
 	_, err := client.Site(context.Background())
 	must.Do(t, err) // positive control
 	for _, sent := range []string{"", "Bearer", "Bearer other", "Basic " + token} {
-		if status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent}); status != 401 || strings.Contains(body, "methods") {
-			t.Errorf("Authorization %q: %d %.80s", sent, status, body)
-		}
+		status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent})
+		must.Expect(t, status == 401 && !strings.Contains(body, "methods"), "Authorization %q: %d %.80s", sent, status, body)
 	}
 	_, dir := exported(t, "transcripts", 3)
 	without := startPHP(t, dir, "BRIDGECHECK_CONTROL_TOKEN=")
-	if status, _ := without.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: "Bearer "}); status != 404 {
-		t.Errorf("without a token in the environment: %d", status)
-	}
+	status, _ := without.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: "Bearer "})
+	must.Expect(t, status == 404, "without a token in the environment: %d", status)
 }
 
 // The site that the control plane shows is the site that was exported.
@@ -93,9 +88,7 @@ func TestControlShowsTheSite(t *testing.T) {
 			must.Do(t, err)
 			got, err := shown.YAML()
 			must.Do(t, err)
-			if string(got) != string(want) {
-				t.Errorf("another site than was exported: %d bytes, expected %d", len(got), len(want))
-			}
+			must.Expect(t, string(got) == string(want), "another site than was exported: %d bytes, expected %d", len(got), len(want))
 		})
 	}
 }
@@ -120,19 +113,16 @@ func TestControlPatchesMethods(t *testing.T) {
 	before, documents := ids(t, module)
 	must.Do(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo", "shape.*"}}}))
 	fewer, _ := ids(t, module)
-	if slices.Contains(fewer, "echo") || slices.Contains(fewer, "shape.none") || !slices.Contains(fewer, "access.open") {
-		t.Errorf("disabled methods are shown: %v", fewer)
-	}
+	must.Expect(t, !slices.Contains(fewer, "echo") && !slices.Contains(fewer, "shape.none") && slices.Contains(fewer, "access.open"),
+		"disabled methods are shown: %v", fewer)
 	refused(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo"}}}), 400, `no method that is on the site matches "echo"`)
 	shown, err := client.Site(ctx)
 	must.Do(t, err)
-	if _, there := shown.Method("echo"); there || len(shown.Methods) != len(fewer) {
-		t.Errorf("the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
-	}
+	_, there := shown.Method("echo")
+	must.Expect(t, !there && len(shown.Methods) == len(fewer), "the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
 	must.Do(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
-	if after, _ := ids(t, module); !slices.Equal(after, before) {
-		t.Error("the methods did not come back in their old places")
-	}
+	after, _ := ids(t, module)
+	must.Expect(t, slices.Equal(after, before), "the methods did not come back in their old places")
 
 	usage, title, hide := "Says something else", "Another title", false
 	must.Do(t, client.Patch(ctx, patch.Patch{Methods: map[string]patch.Method{
@@ -180,9 +170,7 @@ func TestControlPatchesMethods(t *testing.T) {
 		`{"disabled":{"methods":["echo"]}}`:     `the body: unknown field \"disabled\"`,
 	} {
 		status, said := module.serve(phpRequest{Verb: "PATCH", Path: "/-/mock/site", Body: []byte(body), Authorization: "Bearer " + token})
-		if status != 400 || !strings.Contains(said, why) {
-			t.Errorf("%s: %d %s", body, status, said)
-		}
+		must.Expect(t, status == 400 && strings.Contains(said, why), "%s: %d %s", body, status, said)
 	}
 	must.Do(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
 	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcpTool") {
@@ -216,9 +204,7 @@ func TestControlJournal(t *testing.T) {
 	module.send(call(fixtures.User{Name: fixtures.Anonymous}, []byte(`{"jsonrpc":"2.0","method":"fail.invalid_params","id":"x"}`)))
 	page, err := client.Journal(ctx, journal.Filter{})
 	must.Do(t, err)
-	if len(page.Entries) != 2 || page.Last != 2 || page.Lost != 0 {
-		t.Fatalf("%+v", page)
-	}
+	must.Assert(t, len(page.Entries) == 2 && page.Last == 2 && page.Lost == 0, "%+v", page)
 	first := page.Entries[0]
 	want := []journal.Call{{Method: "access.open", ID: fixtures.Raw("1"), Ran: true}, {Method: "echo", Params: fixtures.Raw(`{"any" : 1.0}`), Ran: true, Notification: true}}
 	if first.User != "agent" || first.Route != "jsonrpc" || first.Status != 200 || !reflect.DeepEqual(first.Calls, want) || first.Start.IsZero() || first.End.Before(first.Start) {
@@ -227,37 +213,28 @@ func TestControlJournal(t *testing.T) {
 	for name, f := range map[string]journal.Filter{"by account": {User: "anonymous"}, "by method": {Method: "fail.*"}, "after": {After: 1}, "the last": {Limit: 1}} {
 		some, err := client.Journal(ctx, f)
 		must.Do(t, err)
-		if len(some.Entries) != 1 || some.Entries[0].Seq != 2 {
-			t.Errorf("%s: %+v", name, some)
-		}
+		must.Expect(t, len(some.Entries) == 1 && some.Entries[0].Seq == 2, "%s: %+v", name, some)
 	}
 	_, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/journal", Authorization: "Bearer " + token})
 	for _, part := range []string{`"result":"open"`, `"exception":"Drupal\\jsonrpc\\Exception\\JsonRpcException: Invalid Params"`} {
-		if !strings.Contains(body, part) {
-			t.Errorf("%s is not in the journal: %s", part, body)
-		}
+		must.Expect(t, strings.Contains(body, part), "%s is not in the journal: %s", part, body)
 	}
 	runs, err := client.Runs(ctx, "access.open")
 	must.Do(t, err)
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	must.Expect(t, runs == 1, "%d runs", runs)
 	_, err = client.Runs(ctx, "no.such")
 	refused(t, err, 404, "no.such")
 	must.Do(t, client.ClearJournal(ctx))
 	page, err = client.Journal(ctx, journal.Filter{})
 	must.Do(t, err)
-	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
-		t.Errorf("a cleared journal: %+v", page)
-	}
+	must.Expect(t, len(page.Entries) == 0 && page.Last == 2 && page.Lost == 0, "a cleared journal: %+v", page)
 	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
 	withToken.Authorization = "Bearer a-token-of-the-agent"
 	module.send(withToken)
 	page, err = client.Journal(ctx, journal.Filter{})
 	must.Do(t, err)
-	if len(page.Entries) != 1 || page.Entries[0].Scheme != "bearer" || first.Scheme != "cookie" {
-		t.Errorf("authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
-	}
+	must.Expect(t, len(page.Entries) == 1 && page.Entries[0].Scheme == "bearer" && first.Scheme == "cookie",
+		"authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
 }
 
 // What a real site cannot do is refused with the reason; the rest of the control plane responds.
@@ -277,9 +254,7 @@ func TestControlLimits(t *testing.T) {
 	must.Do(t, err)
 	stepped, err := client.Step(ctx, 1)
 	must.Do(t, err)
-	if waiting != 0 || stepped != 0 {
-		t.Error(waiting, stepped)
-	}
+	must.Expect(t, waiting == 0 && stepped == 0, "%v %v", waiting, stepped)
 	_, err = client.Step(ctx, 0)
 	refused(t, err, 400, "give 1 or more")
 	must.Do(t, client.Freeze(ctx, ""))
@@ -296,15 +271,13 @@ func TestControlPutsASite(t *testing.T) {
 	for _, name := range []string{"transcripts", "types"} {
 		other := builtinSite(t, name)
 		must.Do(t, client.SetSite(ctx, other))
-		if got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other); got != want {
-			t.Errorf("%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
-		}
+		got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other)
+		must.Expect(t, got == want, "%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
 		behavesAsTheMock(t, other.Clone(), module, map[fixtures.Kind]int{})
 		shown, err := client.Site(ctx)
 		must.Do(t, err)
-		if len(shown.Users) != len(other.Users) || len(shown.Methods) != len(other.Methods) {
-			t.Errorf("%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
-		}
+		must.Expect(t, len(shown.Users) == len(other.Users) && len(shown.Methods) == len(other.Methods),
+			"%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
 	}
 	people := exportedSite.Clone()
 	people.Roles = append(people.Roles, fixtures.Role{ID: "newcomer", Permissions: []string{fixtures.UseJSONRPC}})
@@ -312,18 +285,14 @@ func TestControlPutsASite(t *testing.T) {
 	must.Do(t, client.SetSite(ctx, people))
 	shown, err := client.Site(ctx)
 	must.Do(t, err)
-	if u, ok := shown.User("check1"); !ok || !shown.Holds(u, fixtures.UseJSONRPC) {
-		t.Errorf("a new account: %+v", u)
-	}
+	u, ok := shown.User("check1")
+	must.Expect(t, ok && shown.Holds(u, fixtures.UseJSONRPC), "a new account: %+v", u)
 	must.Do(t, client.SetSite(ctx, exportedSite))
-	if module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) != before {
-		t.Error("the exported site did not come back")
-	}
+	must.Expect(t, module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) == before, "the exported site did not come back")
 	shown, err = client.Site(ctx)
 	must.Do(t, err)
-	if _, there := shown.User("check1"); there || len(shown.Roles) != len(exportedSite.Roles) {
-		t.Error("an account or a role stayed")
-	}
+	_, there := shown.User("check1")
+	must.Expect(t, !there && len(shown.Roles) == len(exportedSite.Roles), "an account or a role stayed")
 	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
 }
 
@@ -343,10 +312,7 @@ func TestUninstallLeavesNoTrace(t *testing.T) {
 	must.Do(t, client.SetSite(ctx, changed))
 	var stored struct{ Before, During, After json.RawMessage }
 	must.Do(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
-	if !strings.Contains(string(stored.During), `"agent"`) { // positive control
-		t.Errorf("the installed module stored nothing: %s", stored.During)
-	}
-	if string(stored.After) != string(stored.Before) {
-		t.Errorf("after:  %s\nbefore: %s", stored.After, stored.Before)
-	}
+	must.Expect(t, strings.Contains(string(stored.During), `"agent"`),
+		"the installed module stored nothing: %s", stored.During) // positive control
+	must.Expect(t, string(stored.After) == string(stored.Before), "after:  %s\nbefore: %s", stored.After, stored.Before)
 }

@@ -86,17 +86,13 @@ func lint(t *testing.T, dir string, seen map[string]bool) {
 		}
 		return err
 	})
-	if err != nil || found < 10 {
-		t.Fatal(found, err)
-	}
+	must.Assert(t, err == nil && found >= 10, "%v %v", found, err)
 	var group sync.WaitGroup
 	for part := range slices.Chunk(files, len(files)/runtime.NumCPU()+1) {
 		group.Go(func() {
 			for _, file := range part {
-				if out, err := exec.Command("php", "-d", "error_reporting=-1", "-d", "display_errors=1", "-l", file).CombinedOutput(); err != nil ||
-					!strings.HasPrefix(string(out), "No syntax errors") {
-					t.Errorf("%s: %v\n%s", file, err, out)
-				}
+				out, err := exec.Command("php", "-d", "error_reporting=-1", "-d", "display_errors=1", "-l", file).CombinedOutput()
+				must.Expect(t, err == nil && strings.HasPrefix(string(out), "No syntax errors"), "%s: %v\n%s", file, err, out)
 			}
 		})
 	}
@@ -141,9 +137,8 @@ func startPHP(t *testing.T, dir string, environment ...string) *phpSite {
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error("php:", err)
-		}
+		err := cmd.Wait()
+		must.Expect(t, err == nil, "%v %v", "php:", err)
 	})
 	return &phpSite{t: t, in: json.NewEncoder(in), out: bufio.NewReaderSize(out, 1<<20)}
 }
@@ -309,9 +304,7 @@ func TestBehavesAsTheMock(t *testing.T) {
 		})
 	}
 	t.Logf("requests that ran, by behaviour: %v", kinds)
-	if len(kinds) < 13 {
-		t.Errorf("only the behaviours %v ran", kinds)
-	}
+	must.Expect(t, len(kinds) >= 13, "only the behaviours %v ran", kinds)
 }
 
 // behavesAsTheMock sends the same requests to a module and to a mock of its site, and counts those that ran.
@@ -372,12 +365,9 @@ func TestANotificationChangesNoOtherResponse(t *testing.T) {
 		{"jsonrpc":"2.0","method":"echo","params":{"any":1},"id":1}]`)
 	agent, _ := site.User("agent")
 	_, want := post(openToAll(t, site), *agent, body)
-	if !strings.Contains(want, `{"any":1}`) || !strings.Contains(want, `{"load":1.0}`) {
-		t.Fatalf("the mock responds %s", want)
-	}
-	if got := startPHP(t, dir).send(call(*agent, body)); got != want {
-		t.Errorf("PHP:  %s\nmock: %s", got, want)
-	}
+	must.Assert(t, strings.Contains(want, `{"any":1}`) && strings.Contains(want, `{"load":1.0}`), "the mock responds %s", want)
+	got := startPHP(t, dir).send(call(*agent, body))
+	must.Expect(t, got == want, "PHP:  %s\nmock: %s", got, want)
 }
 
 // collection is what the mock shows to who may run everything.
@@ -431,9 +421,7 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || found < 3*len(site.Methods) {
-		t.Errorf("%d properties were read: %v", found, err)
-	}
+	must.Expect(t, err == nil && found >= 3*len(site.Methods), "%d properties were read: %v", found, err)
 }
 
 // A web server that keeps Drupal's rules (core/assets/scaffold/files/htaccess) serves no file that has a password.
@@ -446,13 +434,10 @@ func TestPasswordsAreNotServed(t *testing.T) {
 			continue
 		}
 		found++
-		if ext := filepath.Ext(name); ext != ".yml" && ext != ".install" && ext != ".php" {
-			t.Errorf("%s has passwords and would be served", name)
-		}
+		ext := filepath.Ext(name)
+		must.Expect(t, ext == ".yml" || ext == ".install" || ext == ".php", "%s has passwords and would be served", name)
 	}
-	if found == 0 {
-		t.Error("no file has the password of agent")
-	}
+	must.Expect(t, found != 0, "no file has the password of agent")
 }
 
 // A module must not mix with what is there, and has a class for each method.
@@ -465,7 +450,5 @@ func TestWrite(t *testing.T) {
 		t.Error("a line that there is not:", err)
 	}
 	classes, err := os.ReadDir(filepath.Join(dir, "src/Plugin", Name, "Method"))
-	if err != nil || len(classes) != len(site.Methods) {
-		t.Errorf("%d classes for %d methods: %v", len(classes), len(site.Methods), err)
-	}
+	must.Expect(t, err == nil && len(classes) == len(site.Methods), "%d classes for %d methods: %v", len(classes), len(site.Methods), err)
 }

@@ -58,13 +58,11 @@ func TestMemoryStaysFlatUnderAnHourOfLoad(t *testing.T) {
 		if arrive(j, conn, make([]byte, i*37%5000)); i == requests/100 {
 			full = heap()
 		}
-		if len(j.ring) > 1000 || j.bytes > MaxBytes {
-			t.Fatalf("after %d requests the ring holds %d entries of %d bytes", i+1, len(j.ring), j.bytes)
-		}
+		must.Assert(t, len(j.ring) <= 1000 && j.bytes <= MaxBytes,
+			"after %d requests the ring holds %d entries of %d bytes", i+1, len(j.ring), j.bytes)
 	}
-	if grown := int64(heap()) - int64(full); grown > 2<<20 {
-		t.Errorf("the heap grew by %d bytes between request %d and %d", grown, requests/100, requests)
-	}
+	grown := int64(heap()) - int64(full)
+	must.Expect(t, grown <= 2<<20, "the heap grew by %d bytes between request %d and %d", grown, requests/100, requests)
 	if kept := j.Entries(0); len(kept) != 1000 || j.Dropped() != requests-1000 || kept[0].Seq != requests-999 || j.Lost(0) != j.Dropped() {
 		t.Errorf("kept %d from %d, dropped %d, lost %d", len(kept), kept[0].Seq, j.Dropped(), j.Lost(0))
 	}
@@ -128,9 +126,7 @@ func TestCredentialsAreShownOnlyAsHashes(t *testing.T) {
 		if strings.Contains(string(shown), "s3cret") || !strings.Contains(string(shown), "sha256:") || !strings.Contains(string(shown), `"Accept-Language":["de"]`) {
 			t.Errorf("%s: %s", name, shown)
 		}
-		if r.Header.Get(name) != value {
-			t.Errorf("%s: the request itself was changed to %q", name, r.Header.Get(name))
-		}
+		must.Expect(t, r.Header.Get(name) == value, "%s: the request itself was changed to %q", name, r.Header.Get(name))
 	}
 }
 
@@ -140,9 +136,8 @@ func TestCookiesAreFoundByNameAndValue(t *testing.T) {
 	j := New(0)
 	e := j.View(j.Begin(r, &Conn{}))
 	for name, value := range map[string]string{"marker": "one", "quoted": "two", "third": "3"} {
-		if !e.SentCookie(name, value) || e.SentCookie(name, "other") || e.SentCookie("other", value) {
-			t.Errorf("%s=%s: %v", name, value, e.Cookies)
-		}
+		must.Expect(t, e.SentCookie(name, value) && !e.SentCookie(name, "other") && !e.SentCookie("other", value),
+			"%s=%s: %v", name, value, e.Cookies)
 	}
 }
 
