@@ -22,8 +22,6 @@ import (
 
 	"github.com/rhysd/actionlint"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const root = "../.."
@@ -31,7 +29,9 @@ const root = "../.."
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
-	must.Do(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return data
 }
 
@@ -48,7 +48,9 @@ type action struct {
 func actionFile(t *testing.T) action {
 	t.Helper()
 	var a action
-	must.Do(t, yaml.Unmarshal(read(t, "action.yml"), &a))
+	if err := yaml.Unmarshal(read(t, "action.yml"), &a); err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
@@ -58,8 +60,12 @@ func TestActionPassesInputsByEnvironmentOnly(t *testing.T) {
 	passed := map[string]bool{}
 	use := regexp.MustCompile(`\binputs\.([A-Za-z0-9_-]+)`)
 	for _, step := range a.Runs.Steps {
-		must.Expect(t, !strings.Contains(step.Run, "${{"), "the script of %q holds an expression: pass it by env", step.Name)
-		must.Expect(t, step.Run == "" || step.Shell != "", "the step %q names no shell, which a composite action needs", step.Name)
+		if strings.Contains(step.Run, "${{") {
+			t.Errorf("the script of %q holds an expression: pass it by env", step.Name)
+		}
+		if step.Run != "" && step.Shell == "" {
+			t.Errorf("the step %q names no shell, which a composite action needs", step.Name)
+		}
 		for variable, value := range step.Env {
 			for _, m := range use.FindAllStringSubmatch(value, -1) {
 				passed[m[1]] = true
@@ -67,19 +73,27 @@ func TestActionPassesInputsByEnvironmentOnly(t *testing.T) {
 					t.Errorf("%s takes the input %s, which is not declared", variable, m[1])
 				}
 			}
-			must.Expect(t, strings.Contains(step.Run, "$"+variable), "the script of %q does not use %s", step.Name, variable)
+			if !strings.Contains(step.Run, "$"+variable) {
+				t.Errorf("the script of %q does not use %s", step.Name, variable)
+			}
 		}
 	}
 	for name, input := range a.Inputs {
-		must.Expect(t, passed[name], "the input %s goes nowhere", name)
-		must.Expect(t, input.Description != "", "the input %s has no description", name)
+		if !passed[name] {
+			t.Errorf("the input %s goes nowhere", name)
+		}
+		if input.Description == "" {
+			t.Errorf("the input %s has no description", name)
+		}
 	}
 }
 
 // TestActionScript runs the action's script with a stand-in for bridgecheck, as a runner does.
 func TestActionScript(t *testing.T) {
 	bash, err := exec.LookPath("bash")
-	must.Do(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a := actionFile(t)
 	run := a.Runs.Steps[slices.IndexFunc(a.Runs.Steps, func(s step) bool { return s.ID == "run" })]
 	const hostile = `x"; touch pwned; $(touch pwned) '` + "`touch pwned`" + ` --list`
@@ -101,7 +115,9 @@ func TestActionScript(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			stub := "#!/bin/sh\nprintf '%s\\n' \"$@\" > arguments\nexit 1\n"
-			must.Do(t, os.WriteFile(filepath.Join(dir, "bridgecheck"), []byte(stub), 0o755))
+			if err := os.WriteFile(filepath.Join(dir, "bridgecheck"), []byte(stub), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			env := []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output")}
 			for variable, value := range run.Env {
 				name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
@@ -114,11 +130,16 @@ func TestActionScript(t *testing.T) {
 			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", run.Run) // as GitHub starts `shell: bash`
 			cmd.Dir, cmd.Env = dir, env
 			out, err := cmd.CombinedOutput()
-			must.Expect(t, cmd.ProcessState.ExitCode() == 1, "the step ends with %v, not with bridgecheck's exit code 1:\n%s", err, out)
+			if cmd.ProcessState.ExitCode() != 1 {
+				t.Errorf("the step ends with %v, not with bridgecheck's exit code 1:\n%s", err, out)
+			}
 			arguments, err := os.ReadFile(filepath.Join(dir, "arguments"))
-			must.Assert(t, err == nil, "%v\n%s", err, out)
-			got := strings.Split(strings.TrimSuffix(string(arguments), "\n"), "\n")
-			must.Expect(t, slices.Equal(got, c.want), "bridgecheck is given %q, want %q", got, c.want)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if got := strings.Split(strings.TrimSuffix(string(arguments), "\n"), "\n"); !slices.Equal(got, c.want) {
+				t.Errorf("bridgecheck is given %q, want %q", got, c.want)
+			}
 			if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
 				t.Error("an input was run")
 			}
@@ -129,14 +150,20 @@ func TestActionScript(t *testing.T) {
 // TestActionTakesAReleaseByItsChecksum runs the action's first script against a stand-in for the pages of releases.
 func TestActionTakesAReleaseByItsChecksum(t *testing.T) {
 	bash, err := exec.LookPath("bash")
-	must.Do(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	const name = "bridgecheck_1.2.3_linux_amd64"
 	var archive bytes.Buffer
 	packed := gzip.NewWriter(&archive)
 	files := tar.NewWriter(packed)
-	must.Do(t, files.WriteHeader(&tar.Header{Name: name + "/bridgecheck", Mode: 0o755, Size: 7}))
+	if err := files.WriteHeader(&tar.Header{Name: name + "/bridgecheck", Mode: 0o755, Size: 7}); err != nil {
+		t.Fatal(err)
+	}
 	for _, step := range []func() error{func() error { _, err := files.Write([]byte("program")); return err }, files.Close, packed.Close} {
-		must.Do(t, step())
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive.Bytes()))
 	for title, c := range map[string]struct {
@@ -167,11 +194,14 @@ func TestActionTakesAReleaseByItsChecksum(t *testing.T) {
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "RUNNER_OS=Linux", "RUNNER_ARCH=X64",
 				"SERVER=" + pages.URL, "REPOSITORY=owner/bridgecheck", "VERSION=" + c.version}
 			out, err := cmd.CombinedOutput()
-			must.Expect(t, (err != nil) == c.fails, "the step ends with %v:\n%s", err, out)
+			if (err != nil) != c.fails {
+				t.Errorf("the step ends with %v:\n%s", err, out)
+			}
 			output, _ := os.ReadFile(filepath.Join(dir, "output"))
 			program, _ := os.ReadFile(filepath.Join(dir, "bridgecheck"))
-			found := string(output) == "found=true\n" && string(program) == "program"
-			must.Expect(t, found == c.found, "output %q and program %q, expected it to be found: %t\n%s", output, program, c.found, out)
+			if found := string(output) == "found=true\n" && string(program) == "program"; found != c.found {
+				t.Errorf("output %q and program %q, expected it to be found: %t\n%s", output, program, c.found, out)
+			}
 		})
 	}
 }
@@ -179,19 +209,33 @@ func TestActionTakesAReleaseByItsChecksum(t *testing.T) {
 // TestWorkflowOfTheGuide lints the workflow that docs/gate-a-release.md shows, with action.yml as the action it uses.
 func TestWorkflowOfTheGuide(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```yaml\n# \\.github/workflows/[^\n]*\n(.*?)```").FindAllStringSubmatch(string(read(t, "docs/gate-a-release.md")), -1)
-	must.Assert(t, len(blocks) > 0, "the guide shows no workflow")
+	if len(blocks) == 0 {
+		t.Fatal("the guide shows no workflow")
+	}
 	dir := t.TempDir() // a project, as actionlint wants it: the action at its root
-	must.Do(t, os.MkdirAll(filepath.Join(dir, ".github", "workflows"), 0o755))
-	must.Do(t, os.WriteFile(filepath.Join(dir, "action.yml"), read(t, "action.yml"), 0o644))
+	if err := os.MkdirAll(filepath.Join(dir, ".github", "workflows"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "action.yml"), read(t, "action.yml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, block := range blocks {
 		workflow := regexp.MustCompile(`uses: OWNER/bridgecheck@\S+`).ReplaceAllString(block[1], "uses: ./")
-		must.Expect(t, workflow != block[1], "the workflow does not use the action")
+		if workflow == block[1] {
+			t.Error("the workflow does not use the action")
+		}
 		project, err := actionlint.NewProject(dir)
-		must.Do(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
-		must.Do(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		problems, err := linter.Lint(filepath.Join(dir, ".github", "workflows", "conformance.yml"), []byte(workflow), project)
-		must.Do(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, p := range problems {
 			t.Errorf("line %d: %s (%s)", p.Line, p.Message, p.Kind)
 		}
