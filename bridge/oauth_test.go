@@ -268,8 +268,7 @@ func TestOAuthIsConfiguredStrictly(t *testing.T) {
 func TestStdioNeedsNoToken(t *testing.T) {
 	a := newAuthority(t)
 	s, _ := guarded(t, a)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: a.URL, OAuthResource: resource}})
-	must.Do(t, err)
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: a.URL, OAuthResource: resource}}))(t)
 	defer b.Close()
 	in := initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"content.write"}}`
 	var out strings.Builder

@@ -16,8 +16,7 @@ import (
 func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const timeout = 500 * time.Millisecond
-	reference, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal), CallOptions: bridge.CallOptions{UpstreamTimeout: timeout}})
-	must.Do(t, err)
+	reference := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal), CallOptions: bridge.CallOptions{UpstreamTimeout: timeout}}))(t)
 	defer reference.Close()
 	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, reference)}, suites.Options{Site: suites.Site{Drupal: drupal}, Bridge: suites.Bridge{UpstreamTimeout: timeout}, Only: []string{"upstream/timeout", "upstream/down-and-up"}}))(t)
 	want := map[string]reports.Verdict{"upstream/timeout": reports.Pass, "upstream/down-and-up": reports.NotTestable}

@@ -39,8 +39,7 @@ func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	for _, cs := range []Callers{{Schemes: []Scheme{Bearer}}, {Service: account}} {
 		read := func(token, language string) Caller {
-			c, err := cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}})
-			must.Do(t, err)
+			c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}}))(t)
 			return c
 		}
 		a, german, b := read("a", "en"), read("a", "de"), read("b", "en")

@@ -236,8 +236,7 @@ func TestAPlanAgreesWithTheLibraries(t *testing.T) {
 		value, err := Decode([]byte(doc))
 		must.Do(t, err)
 		want := s.byLibrary(value)
-		ix, err := newIndex([]byte(doc))
-		must.Do(t, err)
+		ix := must.Get(newIndex([]byte(doc)))(t)
 		e := evaluation{ctx: context.Background(), schema: s, ix: ix, seed: s.seed, most: maxSteps}
 		must.Expect(t, e.apply(plan, 0, nil) == (len(want) == 0) && (len(e.found) == 0) == (len(want) == 0),
 			"%s by %s:\nlibrary %+v\nplan    %+v", doc, text, want, e.found)

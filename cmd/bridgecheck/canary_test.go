@@ -113,9 +113,7 @@ func forms(secret string) [][]byte {
 }
 
 func TestPlantedSecretsOccurNowhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no run is searched for secrets")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no run is searched for secrets")
 	for name, secret := range planted {
 		t.Setenv(name, secret)
 	}

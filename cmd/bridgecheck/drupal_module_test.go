@@ -52,9 +52,7 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the Drupal module is not tested")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the Drupal module is not tested")
 	code, report := testModule(t, nil, func(text string) string { return text })
 	for _, r := range report.Results {
 		must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Warn && r.Verdict != reports.Error && r.Verdict != reports.Fixed,

@@ -88,9 +88,7 @@ func startStubbornRun(t *testing.T, jobs int) *stubbornRun {
 
 // What a run started ends with it, also where it is killed and can end nothing itself.
 func TestAKilledRunLeavesNoBridge(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED: the run is ended by a signal")
-	}
+	must.Need(t, runtime.GOOS != "windows", "SKIPPED: the run is ended by a signal")
 	for _, jobs := range []int{1, 3} {
 		t.Run(fmt.Sprintf("jobs %d", jobs), func(t *testing.T) {
 			run := startStubbornRun(t, jobs)

@@ -204,12 +204,8 @@ func shortLived() {
 
 // Where somebody ends a bridge, the checks for which it was started are tested again, and no others.
 func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("NOT TESTED: Windows does not say that a process was killed")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: bridges that end by themselves are not run")
+	must.Need(t, runtime.GOOS != "windows", "NOT TESTED: Windows does not say that a process was killed")
 	t.Setenv("FIRST", filepath.Join(t.TempDir(), "first"))
 	args := []string{"--exec", "shortLived describe-any-case", "--env", "FIRST", "--only", "list/*", "--only", "describe/*", "--cases", "50"}
 	several := runJobs(t, "3", args)
@@ -263,9 +259,7 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 
 // One that ends at every call leaves untested what comes after the third end of a bundle, whatever the number of workers.
 func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: bridges that end by themselves are not run")
 	t.Parallel()
 	args := []string{"--exec", "crashes POST", "--only", "invoke/*", "--cases", "20"}
 	verdicts := make([][]string, 2)

@@ -87,9 +87,7 @@ func TestARunEndsItsSessions(t *testing.T) {
 
 // Who put a file there that all can read must not read our sessions.
 func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED: permissions of another kind")
-	}
+	must.Need(t, runtime.GOOS != "windows", "SKIPPED: permissions of another kind")
 	sessions := []settings.Session{{Site: "http://site.invalid", Cookie: "SESS=secret"}}
 	victim := filepath.Join(t.TempDir(), "victim")
 	for name, before := range map[string]func(path string) error{

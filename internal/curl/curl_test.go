@@ -132,9 +132,7 @@ func shells(tb testing.TB) []string {
 }
 
 func TestAShellPassesOnEveryByteAndRunsNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no shell is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no shell is started")
 	for _, shell := range shells(t) {
 		for _, text := range hostile {
 			checkShell(t, shell, "X-One", text, text, "http://h/"+text)
@@ -173,13 +171,9 @@ func FuzzShell(f *testing.F) {
 
 // TestCurlSendsTheSameAgain runs curl itself.
 func TestCurlSendsTheSameAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no curl is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no curl is started")
 	program, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("SKIPPED: curl is missing, so no line is run")
-	}
+	must.Need(t, err == nil, "SKIPPED: curl is missing, so no line is run")
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

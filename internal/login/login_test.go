@@ -47,7 +47,7 @@ func person(t *testing.T) func(string) {
 // bed starts a bridge behind OAuth, with changes of its responses.
 func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder)) (*testbed.Testbed, Options) {
 	t.Helper()
-	b, err := testbed.Start(testbed.Options{Profile: testbed.OAuth, Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
+	b := must.Get(testbed.Start(testbed.Options{Profile: testbed.OAuth, Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
 		if change == nil {
 			return bridge
 		}
@@ -62,8 +62,7 @@ func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder
 			w.WriteHeader(rec.Code)
 			w.Write(rec.Body.Bytes()) //nolint:errcheck // the client has gone
 		})
-	}})
-	must.Do(t, err)
+	}}))(t)
 	t.Cleanup(b.Close)
 	return b, Options{Resource: b.URL + "/mcp", Show: person(t)}
 }

@@ -1,11 +1,10 @@
-// Package must ends a test whose preparations fail, and says what a test expected where it got something else.
+// Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
+// else came.
 package must
 
-import "testing"
-
 // Get returns a value, or ends the test with the error: must.Get(os.ReadFile(path))(t).
-func Get[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
+func Get[T any](value T, err error) func(tester) T {
+	return func(t tester) T {
 		t.Helper()
 		Do(t, err)
 		return value
@@ -23,6 +22,7 @@ type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
 }
 
 // Expect fails the test unless the condition holds, in words that say what there was instead, and goes on.
@@ -38,5 +38,13 @@ func Assert(t tester, holds bool, format string, args ...any) {
 	t.Helper()
 	if !holds {
 		t.Fatalf(format, args...)
+	}
+}
+
+// Need skips the test unless what it needs is there.
+func Need(t tester, there bool, format string, args ...any) {
+	t.Helper()
+	if !there {
+		t.Skipf(format, args...)
 	}
 }

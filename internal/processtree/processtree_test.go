@@ -55,9 +55,7 @@ func TestCloseEndsEveryDescendant(t *testing.T) {
 		{name: "a daemon with no environment that ignores SIGTERM", script: `(env -i setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 1; done' &); exit`, processes: 1, linuxOnly: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.linuxOnly && runtime.GOOS != "linux" {
-				t.Skip("SKIPPED: only Linux shows whose descendant a process is")
-			}
+			must.Need(t, !c.linuxOnly || runtime.GOOS == "linux", "SKIPPED: only Linux shows whose descendant a process is")
 			g := processtree.NewGroup()
 			_, cmd, pids := run(t, g, c.script, c.processes)
 			for _, pid := range pids {

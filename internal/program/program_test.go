@@ -9,9 +9,7 @@ import (
 
 // Packages that run side by side ask for the program at the same time, and must not link it again.
 func TestTheProgramIsLinkedOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the program is not built")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the program is not built")
 	t.Setenv("BRIDGECHECK", "")
 	first := must.Get(os.Stat(Build(t)))(t)
 	done := make(chan string)

@@ -63,9 +63,7 @@ func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 // A mutant fails the same clauses before a site that is changed through its control plane as over the mock of the testbed,
 // which the golden sets name.
 func TestMutantsBeforeAControlledSite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs the suites once for each of the mutants")
-	}
+	must.Need(t, !testing.Short(), "it runs the suites once for each of the mutants")
 	golden := must.Get(selftest.Golden())(t)
 	for _, name := range killedOnAControlledSite {
 		t.Run(name, func(t *testing.T) {
@@ -95,9 +93,7 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 
 // A change of the site whose response is lost is undone as any other: what the next check finds is not the site of this one.
 func TestAChangeWithoutAResponse(t *testing.T) {
-	if *siteURL != "" {
-		t.Skip("SKIPPED: -site: the control plane's responses are not lost")
-	}
+	must.Need(t, *siteURL == "", "SKIPPED: -site: the control plane's responses are not lost")
 	site := must.Get(fixtures.Builtin("default"))(t)
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
 	lost := false
@@ -124,9 +120,7 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 
 // A Drupal reads 72 bytes of a password, as bcrypt does, and names the configuration of a role after it.
 func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
-	if *siteURL != "" {
-		t.Skip("SKIPPED: -site: the site is a Drupal")
-	}
+	must.Need(t, *siteURL == "", "SKIPPED: -site: the site is a Drupal")
 	mock := must.Get(mockdrupal.New(must.Get(fixtures.Builtin("default"))(t), mockdrupal.Options{ControlToken: "a-token"}))(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, ok := r.BasicAuth(); ok && len(password) >= 72 {

@@ -94,9 +94,7 @@ const rounds = 3
 
 // The engine, RunT and Ginkgo reach the same verdicts on the same bridges.
 func TestFacesAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the three faces are not compared")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the three faces are not compared")
 	all, only := sample(t)
 	faces := []string{"TestByRunT", "TestByGinkgo"}
 	byEngine := map[string][]verdicts{}
@@ -157,9 +155,7 @@ func write(t *testing.T, found map[string]verdicts) {
 }
 
 func TestByRunT(t *testing.T) {
-	if os.Getenv(facesDir) == "" {
-		t.Skip("it is for TestFacesAgree to run")
-	}
+	must.Need(t, os.Getenv(facesDir) != "", "it is for TestFacesAgree to run")
 	all, only := sample(t)
 	found := map[string]verdicts{}
 	defer func() { write(t, found) }()
@@ -174,9 +170,7 @@ func TestByRunT(t *testing.T) {
 }
 
 func TestByGinkgo(t *testing.T) {
-	if os.Getenv(facesDir) == "" {
-		t.Skip("it is for TestFacesAgree to run")
-	}
+	must.Need(t, os.Getenv(facesDir) != "", "it is for TestFacesAgree to run")
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	all, only := sample(t)
 	found := map[string]verdicts{}

@@ -127,9 +127,7 @@ func missedBeforeRealSite(t *testing.T, m mutants.Mutant) (missed []string) {
 
 // A mutant fails the same clauses before a real site that is only read as over the mock, as far as they can be tested there.
 func TestMutantsBeforeARealSite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs the suites once for each of the mutants")
-	}
+	must.Need(t, !testing.Short(), "it runs the suites once for each of the mutants")
 	for _, name := range killedOnARealSite {
 		t.Run(name, func(t *testing.T) {
 			m, ok := mutants.Find(name)

@@ -63,9 +63,7 @@ func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bo
 
 // Each mutant is tested by the clauses that it breaks.
 func TestMutantsFailWhatTheyBreak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
+	must.Need(t, !testing.Short(), "takes minutes")
 	for _, row := range evaluate(t, mutants.Mutants(), expectedOnes, func(r Row) bool { return r.Problem == "" && len(r.Missed()) == 0 }) {
 		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
 		for _, id := range row.Missed() {
@@ -76,9 +74,7 @@ func TestMutantsFailWhatTheyBreak(t *testing.T) {
 
 // Each correct variant is tested by every clause that is not about time and load, the first of each mechanism by all cases.
 func TestVariantsFailNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	must.Need(t, !testing.Short(), "takes a minute")
 	const only = "list/* mapping/* schema/* describe/* invoke/* errors/* access/* http/* mcp/*"
 	for _, row := range evaluate(t, mutants.Variants(), only, func(r Row) bool { return r.Problem == "" && len(r.Unexpected()) == 0 }) {
 		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
@@ -90,9 +86,7 @@ func TestVariantsFailNothing(t *testing.T) {
 
 // Every mutant and variant is tested by every clause.
 func TestMatrix(t *testing.T) {
-	if !*full {
-		t.Skip("the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
-	}
+	must.Need(t, *full, "the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
 	matrix := must.Get(All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil))(t)
 	must.Do(t, matrix.WriteText(t.Output()))
 	must.Expect(t, matrix.Good(), "a mutant survived, a clause is unproven, or a correct variant was blamed")

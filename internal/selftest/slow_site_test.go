@@ -65,9 +65,7 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 
 // A mutant fails before a slow site what it fails before a fast one, and the reference bridge nothing.
 func TestRowsSideBySide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for a slow site")
-	}
+	must.Need(t, !testing.Short(), "it waits for a slow site")
 	killed := []string{"arguments-through-float64", "result-falsy-as-null", "empty-arguments-500", "error-data-lost",
 		"invalid-arguments-422", "error-is-a-string", "messages-say-nothing"}
 	var clauses []string

@@ -31,9 +31,7 @@ var guessed = []string{"password-folded", "password-trimmed", "password-cut-at-7
 // TestStanding tests mutants and correct variants as bridges that are up, of which the run knows nothing, and as bridges that it
 // has started itself, as with --exec: on the clauses that can be tested both ways the verdicts are the same.
 func TestStanding(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no mutant is tested as a bridge that is up")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no mutant is tested as a bridge that is up")
 	keys := &authserver.Keys{}
 	all := slices.Concat(evenly(mutants.Mutants(), *standing), evenly(mutants.Variants(), max(2, *standing/10)))
 	for _, name := range guessed {

@@ -116,13 +116,12 @@ func TestOptionsNameWhatIsMissing(t *testing.T) {
 }
 
 func TestArgumentsStayAsWritten(t *testing.T) {
-	f, err := settings.Parse("f.yaml", []byte(`
+	f := must.Get(settings.Parse("f.yaml", []byte(`
 invocations:
 - tool: a
   arguments: {z: 12345678901234567890123, a: 1.10, day: 2024-01-01, yes: on, oct: 0o17, hex: 0x1F, point: .5, 1: "<&>", none: ~, list: &l [true], again: *l}
   identity: anonymous
-`))
-	must.Do(t, err)
+`)))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
 	got := string(o.Callers.Invocations[0].Arguments)

@@ -62,8 +62,7 @@ func refused(t *testing.T, err error, status int, why string) {
 
 func TestControlNeedsItsToken(t *testing.T) {
 	_, module, client := controlled(t, "transcripts")
-	_, err := client.Site(context.Background())
-	must.Do(t, err) // positive control
+	must.Get(client.Site(context.Background()))(t) // positive control
 	for _, sent := range []string{"", "Bearer", "Bearer other", "Basic " + token} {
 		status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent})
 		must.Expect(t, status == 401 && !strings.Contains(body, "methods"), "Authorization %q: %d %.80s", sent, status, body)
@@ -86,8 +85,7 @@ func TestControlShowsTheSite(t *testing.T) {
 			}
 			want, err := site.YAML()
 			must.Do(t, err)
-			got, err := shown.YAML()
-			must.Do(t, err)
+			got := must.Get(shown.YAML())(t)
 			must.Expect(t, string(got) == string(want), "another site than was exported: %d bytes, expected %d", len(got), len(want))
 		})
 	}
@@ -139,8 +137,7 @@ func TestControlPatchesMethods(t *testing.T) {
 	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
 		t.Errorf("a hidden tool: %s", changed["access.open"])
 	}
-	shown, err = client.Site(ctx)
-	must.Do(t, err)
+	shown = must.Get(client.Site(ctx))(t)
 	m, _ := shown.Method("shape.required")
 	was, _ := site.Method("shape.required")
 	if m.Usage != usage || m.MCP.Title != title || string(m.Params[0].Schema) != `{"type":"integer","minimum":3}` || !reflect.DeepEqual(m.Behaviour, was.Behaviour) {
@@ -186,8 +183,7 @@ func TestControlPatchesPeople(t *testing.T) {
 		Roles: map[string]patch.Role{"agent": {Grant: []string{"administer nodes"}, Revoke: []string{fixtures.AccessContent}}},
 		Users: map[string]patch.User{"agent2": {Blocked: &blocked}, "outsider": {Roles: &[]string{"agent"}}},
 	}))
-	shown, err := client.Site(ctx)
-	must.Do(t, err)
+	shown := must.Get(client.Site(ctx))(t)
 	role := shown.Roles[slices.IndexFunc(shown.Roles, func(r fixtures.Role) bool { return r.ID == "agent" })]
 	agent2, _ := shown.User("agent2")
 	outsider, _ := shown.User("outsider")
@@ -211,8 +207,7 @@ func TestControlJournal(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	for name, f := range map[string]journal.Filter{"by account": {User: "anonymous"}, "by method": {Method: "fail.*"}, "after": {After: 1}, "the last": {Limit: 1}} {
-		some, err := client.Journal(ctx, f)
-		must.Do(t, err)
+		some := must.Get(client.Journal(ctx, f))(t)
 		must.Expect(t, len(some.Entries) == 1 && some.Entries[0].Seq == 2, "%s: %+v", name, some)
 	}
 	_, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/journal", Authorization: "Bearer " + token})
@@ -231,8 +226,7 @@ func TestControlJournal(t *testing.T) {
 	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
 	withToken.Authorization = "Bearer a-token-of-the-agent"
 	module.send(withToken)
-	page, err = client.Journal(ctx, journal.Filter{})
-	must.Do(t, err)
+	page = must.Get(client.Journal(ctx, journal.Filter{}))(t)
 	must.Expect(t, len(page.Entries) == 1 && page.Entries[0].Scheme == "bearer" && first.Scheme == "cookie",
 		"authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
 }
@@ -262,9 +256,7 @@ func TestControlLimits(t *testing.T) {
 
 // A whole site is put in place of the exported one: it shows and does what the mock of it shows and does; and it goes back.
 func TestControlPutsASite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	ctx := context.Background()
 	exportedSite, module, client := controlled(t, "default")
 	before := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
@@ -274,8 +266,7 @@ func TestControlPutsASite(t *testing.T) {
 		got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other)
 		must.Expect(t, got == want, "%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
 		behavesAsTheMock(t, other.Clone(), module, map[fixtures.Kind]int{})
-		shown, err := client.Site(ctx)
-		must.Do(t, err)
+		shown := must.Get(client.Site(ctx))(t)
 		must.Expect(t, len(shown.Users) == len(other.Users) && len(shown.Methods) == len(other.Methods),
 			"%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
 	}
@@ -289,8 +280,7 @@ func TestControlPutsASite(t *testing.T) {
 	must.Expect(t, ok && shown.Holds(u, fixtures.UseJSONRPC), "a new account: %+v", u)
 	must.Do(t, client.SetSite(ctx, exportedSite))
 	must.Expect(t, module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) == before, "the exported site did not come back")
-	shown, err = client.Site(ctx)
-	must.Do(t, err)
+	shown = must.Get(client.Site(ctx))(t)
 	_, there := shown.User("check1")
 	must.Expect(t, !there && len(shown.Roles) == len(exportedSite.Roles), "an account or a role stayed")
 	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
@@ -298,9 +288,7 @@ func TestControlPutsASite(t *testing.T) {
 
 // Nothing is left of a module that was uninstalled, and what it changed is as it was.
 func TestUninstallLeavesNoTrace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	ctx := context.Background()
 	site, module, client := controlled(t, "default")
 	must.Do(t, client.Patch(ctx, patch.Patch{

@@ -31,9 +31,8 @@ import (
 // requirePHP skips where there is no PHP: then nothing of the module was tested.
 func requirePHP(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("php"); err != nil {
-		t.Skip("NOT TESTED: the exported Drupal module needs php (Debian: apt-get install php-cli)")
-	}
+	_, err := exec.LookPath("php")
+	must.Need(t, err == nil, "NOT TESTED: the exported Drupal module needs php (Debian: apt-get install php-cli)")
 }
 
 func builtinSite(t *testing.T, name string) *fixtures.Site {
@@ -54,9 +53,7 @@ func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
 var sites = []string{"default", "transcripts", "types"}
 
 func TestEveryFileIsPHP(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	seen := map[string]bool{}
 	for _, name := range sites {
@@ -292,9 +289,7 @@ func request(id, method, params string) []byte {
 
 // Each behaviour does what the mock's does: the same request brings the same response, byte for byte.
 func TestBehavesAsTheMock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	kinds := map[fixtures.Kind]int{}
 	for _, name := range sites {
@@ -352,9 +347,7 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 
 // A notification has no response: what its result would be replaces no other.
 func TestANotificationChangesNoOtherResponse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	site := builtinSite(t, "default").Clone()
 	failing, _ := site.Method("fail.internal")

@@ -111,9 +111,8 @@ func TestPairsAgreeWithTheLibrary(t *testing.T) {
 // The same with the library itself: go test -run TestTheLibrary -json-schema DIR. With -update the first pairs are kept.
 func TestTheLibrary(t *testing.T) {
 	program, err := exec.LookPath("php")
-	if *library == "" || err != nil {
-		t.Skipf("SKIPPED: it needs php and -json-schema, the source of justinrainbow/json-schema; %s keeps %d pairs of it", keptFile, kept)
-	}
+	must.Need(t, *library != "" && err == nil,
+		"SKIPPED: it needs php and -json-schema, the source of justinrainbow/json-schema; %s keeps %d pairs of it", keptFile, kept)
 	g := generator{rand.New(rand.NewPCG(1, 1))}
 	pairs := make([]pair, compared)
 	var in bytes.Buffer

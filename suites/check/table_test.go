@@ -196,8 +196,7 @@ func TestSameFor(t *testing.T) {
 		"its permissions":    {func(s *fixtures.Site) { s.Roles = nil }, false},
 		"another capability": {func(s *fixtures.Site) { s.Extensions = !s.Extensions }, false},
 	} {
-		one, err := fixtures.Builtin("default")
-		must.Do(t, err)
+		one := must.Get(fixtures.Builtin("default"))(t)
 		other := one.Clone()
 		if c.change(other); sameFor(Agent, one, other) != c.want {
 			t.Errorf("%s: the site is the same: %t, want %t", name, !c.want, c.want)

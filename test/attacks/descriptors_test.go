@@ -21,9 +21,7 @@ const descriptorsChild = "BRIDGE_ATTACK_CHILD"
 // TestDescriptorsChild is the bridge that TestDescriptorsExhausted attacks, in a process of its own with few descriptors.
 func TestDescriptorsChild(t *testing.T) {
 	site := os.Getenv(descriptorsChild)
-	if site == "" {
-		t.Skip("TestDescriptorsExhausted starts it")
-	}
+	must.Need(t, site != "", "TestDescriptorsExhausted starts it")
 	o := bridge.Options{Drupal: site, ServingOptions: bridge.ServingOptions{HeaderTimeout: time.Minute}}
 	_, server, l := newServer(t, o)
 	fmt.Println("listening on", l.Addr())

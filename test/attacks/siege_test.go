@@ -79,9 +79,7 @@ func (p *process) foreign() time.Duration {
 // siegeTime is how long a siege lasts.
 func siegeTime(t *testing.T) time.Duration {
 	text := os.Getenv("SIEGE_TIME")
-	if text == "" {
-		t.Skip("make siege runs it, for SIEGE_TIME")
-	}
+	must.Need(t, text != "", "make siege runs it, for SIEGE_TIME")
 	lasts, err := time.ParseDuration(text)
 	must.Assert(t, err == nil, "SIEGE_TIME is %q; it must be a time such as 10m", text)
 	return lasts

@@ -54,15 +54,12 @@ type fault struct {
 }
 
 func TestBridges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the independent bridges are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the independent bridges are not run")
 	binary := program.Build(t)
 	for _, b := range bridges {
 		t.Run(b.directory, func(t *testing.T) {
-			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
-				t.Skipf("SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
-			}
+			err := exec.Command(b.interpreter, b.probe...).Run()
+			must.Need(t, err == nil, "SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
 			if !b.isStarter() {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()

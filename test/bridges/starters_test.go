@@ -24,9 +24,7 @@ var toolchains = map[string][]string{
 
 // TestStarters writes each starter as a user does, and runs the two commands that init prints.
 func TestStarters(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the starters are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the starters are not run")
 	binary := program.Build(t)
 	for _, s := range starter.All() {
 		t.Run(s.Language, func(t *testing.T) {

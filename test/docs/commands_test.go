@@ -32,13 +32,10 @@ func TestMain(m *testing.M) {
 // promises, else with 0, and print the output that the page shows. table_test.go lists what is replaced by what, and which
 // commands cannot run and why.
 func TestCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the commands of README.md and docs are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the commands of README.md and docs are not run")
 	for _, tool := range []string{"bash", "curl", "make", "awk"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: the commands of README.md and docs are not run: %v", err)
-		}
+		_, err := exec.LookPath(tool)
+		must.Need(t, err == nil, "SKIPPED: the commands of README.md and docs are not run: %v", err)
 	}
 	binary := program.Build(t)
 	exempt := map[string]bool{}

@@ -128,12 +128,9 @@ func TestTheServicesOfDDEV(t *testing.T) {
 // TestTheCommandsOfDDEV runs what the containers run, and `ddev bridgecheck` with a stand-in for docker. A mock is in the
 // place of the project's Drupal.
 func TestTheCommandsOfDDEV(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the commands of the DDEV add-on are not run")
-	}
-	if _, err := os.Stat("/bin/sh"); err != nil {
-		t.Skipf("SKIPPED: the commands of the DDEV add-on are not run: %v", err)
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the commands of the DDEV add-on are not run")
+	_, err := os.Stat("/bin/sh")
+	must.Need(t, err == nil, "SKIPPED: the commands of the DDEV add-on are not run: %v", err)
 	binary, services := program.Build(t), addonServices(t)
 	r := newReader(t, "ddev", binary)
 	r.write(t, "shims/docker", "#!/bin/sh\ntest \"$1 $2 $3\" = 'exec ddev-site-bridgecheck-bridge /bridgecheck' || exit 125\nshift 3\ncd work && exec '"+binary+"' \"$@\"\n")

@@ -31,14 +31,11 @@ func TestSituations(t *testing.T) {
 	bc := program.Build(t)
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
-			if s.long && testing.Short() {
-				t.Skip("SKIPPED: it tests all clauses")
-			}
+			must.Need(t, !s.long || !testing.Short(), "SKIPPED: it tests all clauses")
 			limits := &limits{}
 			for _, need := range s.needs {
-				if why := limits.have(t, need); why != "" {
-					t.Skipf("SKIPPED: %s: %s", need, why)
-				}
+				why := limits.have(t, need)
+				must.Need(t, why == "", "SKIPPED: %s: %s", need, why)
 			}
 			dir, bc := t.TempDir(), bc
 			if s.jumps {
@@ -68,9 +65,7 @@ func withJumpingClock(t *testing.T) string {
 	file := filepath.Join(strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())(t))), "src", "time", "time.go")
 	source := string(must.Get(os.ReadFile(file))(t))
 	const read = "sec, nsec, mono := runtimeNow()\n"
-	if !strings.Contains(source, read) {
-		t.Skip("SKIPPED: this version of Go reads the clock in another way")
-	}
+	must.Need(t, strings.Contains(source, read), "SKIPPED: this version of Go reads the clock in another way")
 	dir := t.TempDir()
 	clock, overlay, bc := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "bridgecheck")
 	source = strings.ReplaceAll(source, read, read+"\tsec += [3]int64{0, 5 * 3600, -3600}[mono/1500000000%3]\n")

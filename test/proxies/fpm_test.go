@@ -24,14 +24,11 @@ func TestFPM(t *testing.T) {
 		"location / { include fastcgi_params; fastcgi_param SCRIPT_FILENAME /srv/bridge/index.php; fastcgi_pass unix:/run/php/bridge.sock; }\n}\n"
 	for name, c := range map[string]struct{ pool, server string }{"the page": {fpmBlock(t, "ini"), fpmBlock(t, "fpm")}, "defaults": {debian, pass}} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: the starter in PHP is not tested under FPM")
-			}
+			must.Need(t, !testing.Short(), "SKIPPED: -short: the starter in PHP is not tested under FPM")
 			found, _ := filepath.Glob("/usr/sbin/php-fpm*")
 			nginx := proxies[0]
-			if len(found) == 0 || nginx.path() == "" || os.Getuid() != 0 {
-				t.Skip("SKIPPED: php-fpm or nginx is not installed, or this is not root: the starter in PHP is not tested under FPM")
-			}
+			must.Need(t, len(found) > 0 && nginx.path() != "" && os.Getuid() == 0,
+				"SKIPPED: php-fpm or nginx is not installed, or this is not root: the starter in PHP is not tested under FPM")
 			dir, site := t.TempDir(), free(t)
 			starter, socket := filepath.Join(dir, "bridge"), filepath.Join(dir, "fpm.sock")
 			if out, err := exec.Command(program.Build(t), "init", "php", starter).CombinedOutput(); err != nil {

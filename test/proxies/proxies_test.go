@@ -112,12 +112,8 @@ func TestTwoBridges(t *testing.T) {
 	nginx := proxies[0]
 	for name, runs := range map[string]int{"shared": 3, "alone": 1} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: two bridges behind one URL are not tested")
-			}
-			if nginx.path() == "" {
-				t.Skip("SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
-			}
+			must.Need(t, !testing.Short(), "SKIPPED: -short: two bridges behind one URL are not tested")
+			must.Need(t, nginx.path() != "", "SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
 			site, shared := free(t), []string{}
 			if name == "shared" {
 				shared = []string{"BRIDGE_SESSION_KEYS=two bridges have this key in common and it is no secret", "BRIDGE_SHARED=" + redistest.Start(t).Address}
@@ -147,12 +143,8 @@ func eachBridge(t *testing.T, test func(t *testing.T, p proxy, bridge string)) {
 	for _, p := range proxies {
 		for _, bridge := range []string{"reference", "node"} {
 			t.Run(p.name+"/"+bridge, func(t *testing.T) {
-				if testing.Short() {
-					t.Skip("SKIPPED: -short: no bridge is tested behind " + p.name)
-				}
-				if p.path() == "" {
-					t.Skipf("SKIPPED: %s is not installed: no bridge is tested behind it", p.program)
-				}
+				must.Need(t, !testing.Short(), "%v", "SKIPPED: -short: no bridge is tested behind "+p.name)
+				must.Need(t, p.path() != "", "SKIPPED: %s is not installed: no bridge is tested behind it", p.program)
 				test(t, p, bridge)
 			})
 		}

@@ -30,12 +30,8 @@ import (
 func TestRollingRestart(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: no bridge is restarted behind " + p.name)
-			}
-			if p.path() == "" {
-				t.Skipf("SKIPPED: %s is not installed: no bridge is restarted behind it", p.program)
-			}
+			must.Need(t, !testing.Short(), "%v", "SKIPPED: -short: no bridge is restarted behind "+p.name)
+			must.Need(t, p.path() != "", "SKIPPED: %s is not installed: no bridge is restarted behind it", p.program)
 			drupal, site := echoSite(t)
 			replicas := []*replica{newReplica(t, site), newReplica(t, site)}
 			s := p.start(t, p.ofTwo(t), replicas[0].address, replicas[1].address)

@@ -119,9 +119,7 @@ func (p proxy) block(t *testing.T, section string) string {
 func (p proxy) start(t *testing.T, config string, bridges ...string) *stand {
 	t.Helper()
 	program := p.path()
-	if program == "" {
-		t.Skipf("SKIPPED: %s is not installed", p.program)
-	}
+	must.Need(t, program != "", "SKIPPED: %s is not installed", p.program)
 	dir := t.TempDir()
 	must.Do(t, os.Chmod(dir, 0o755)) // for those that change their user
 	certify(t, dir)

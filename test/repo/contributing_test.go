@@ -113,13 +113,10 @@ func TestTheGuideHasTheFlagsOfMake(t *testing.T) {
 
 // A fork moves the module by the line of the guide.
 func TestAMovedModuleResolves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("THE MODULE WAS NOT MOVED: -short is set")
-	}
+	must.Need(t, !testing.Short(), "THE MODULE WAS NOT MOVED: -short is set")
 	for _, tool := range []string{"sed", "grep", "xargs", "gofmt"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: the module was not moved: %v", err)
-		}
+		_, err := exec.LookPath(tool)
+		must.Need(t, err == nil, "SKIPPED: the module was not moved: %v", err)
 	}
 	dir, old := copyTree(t), modulePath(t)
 	for _, line := range readGuide(t)["Your own module path"].commands {
@@ -147,9 +144,7 @@ const (
 // The guide's walk-throughs are applied to one copy of the tree: first in part, then as a whole, then with their commands.
 // What is missing is reported each time, with the line or the command that fixes it.
 func TestWalkThroughs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NO WALK-THROUGH OF docs/contributing.md WAS TRIED: -short is set")
-	}
+	must.Need(t, !testing.Short(), "NO WALK-THROUGH OF docs/contributing.md WAS TRIED: -short is set")
 	guide := readGuide(t)
 	titles := []string{"A check", "A mutant", "A fault of the site", "A field type", "A report format"}
 	for _, title := range titles {

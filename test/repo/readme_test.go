@@ -50,9 +50,7 @@ func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 // The lines of the README's "From Go" compile in another module. A workspace joins the two, for which the build cache has the
 // packages of this one.
 func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
-	}
+	must.Need(t, !testing.Short(), "NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
 	_, section, _ := strings.Cut(read(t, "docs/go.md"), "# From Go\n")
 	_, lines, ok := strings.Cut(section, "\n```go\n")
 	lines, _, closed := strings.Cut(lines, "```")

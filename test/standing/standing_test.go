@@ -96,9 +96,7 @@ func TestWrongGuesses(t *testing.T) {
 // A bridge that is up may have settings that few have: none is blamed for them, and no MUST stays untested. One that refuses callers
 // for long, or caches for longer than a run waits, is told by name which setting would help; the page says so.
 func TestUnusualSettings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: they take minutes")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: they take minutes")
 	const more = "--capabilities mcp,discovery-cache,permission-ttl"
 	for name, flags := range map[string]struct{ bridge, run string }{
 		"five calls a second":                  {"--rate-limit 5 --rate-burst 5", more + ",rate-limit"},
@@ -148,9 +146,7 @@ func TestAnotherSite(t *testing.T) {
 
 // Ten runs in an hour lock no caller out, neither of the bridge nor of its site: they send nearly the same wrong credentials.
 func TestTenRunsInAnHour(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: ten runs take minutes")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: ten runs take minutes")
 	t.Parallel()
 	commands, dir := commandsOfPage(t), t.TempDir()
 	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
@@ -182,18 +178,15 @@ var full = flag.Bool("full", false, "TestMatrix: every situation for every bridg
 // with a wrong guess for each setting that describes the bridge, a tenth of what it is and ten times that. None is blamed. It prints
 // the matrix: exit code, clauses that pass, SHOULDs that warn, clauses that are not testable, seconds.
 func TestMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the bridges are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the bridges are not run")
 	var mu sync.Mutex
 	matrix := map[string][]string{}
 	t.Run("programs", func(t *testing.T) {
 		for name, program := range programs(t) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel() // each waits for what the bridge caches
-				if _, err := exec.LookPath(program.words[0]); err != nil {
-					t.Skipf("SKIPPED: it is not run: %v", err)
-				}
+				_, err := exec.LookPath(program.words[0])
+				must.Need(t, err == nil, "SKIPPED: it is not run: %v", err)
 				situation := func(name string, test func(t *testing.T, site, address string) []*reports.Report) (last *reports.Report) {
 					t.Run(name, func(t *testing.T) {
 						site, address := program.start(t)

@@ -46,9 +46,7 @@ var full = flag.Bool("full", false, "test each remedy by the costly checks of it
 
 // A bridge that breaks a clause and then does what its fix says keeps the clause, and breaks no other that it kept before.
 func TestRemediesFixTheFault(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	must.Need(t, !testing.Short(), "takes a minute")
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // memory is cheaper than collecting it
 	golden := must.Get(selftest.Golden())(t)
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
