@@ -79,15 +79,13 @@ func TestOneAccountDiscoversForAll(t *testing.T) {
 	denied := call(t, front, "agent", "content.secret", "{}")
 	must.Expect(t, denied.Status == 403 && denied.Code() == "access_denied",
 		"a tool that is shown and denied: %d %s", denied.Status, denied.Body)
-	if r := call(t, front, "outsider", "content.echo", "{}"); r.Status != 200 {
-		t.Errorf("who may run and not discover: %d %s", r.Status, r.Body)
-	}
+	r := call(t, front, "outsider", "content.echo", "{}")
+	must.Expect(t, r.Status == 200, "who may run and not discover: %d %s", r.Status, r.Body)
 	for _, asked := range s.seen() {
 		must.Expect(t, !strings.HasPrefix(asked, "account"), "on behalf of a call: %s", asked)
 	}
-	if r := send(t, front, "agent", "POST", "/mcp/admin/invalidate", ""); r.Status != 403 {
-		t.Errorf("what the account may administer, a caller may: %d", r.Status)
-	}
+	r = send(t, front, "agent", "POST", "/mcp/admin/invalidate", "")
+	must.Expect(t, r.Status == 403, "what the account may administer, a caller may: %d", r.Status)
 }
 
 func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {

@@ -126,12 +126,10 @@ func TestReloadDropsNothing(t *testing.T) {
 	}
 	eventually(t, "nobody asks", func() bool { return s.discoveries.Load() > 0 })
 	for range 20 {
-		if err := b.Reload(bridge.Options{Drupal: other.URL}); err != nil {
-			t.Error(err)
-		}
-		if err := b.Reload(bridge.Options{Drupal: "nonsense"}); err == nil {
-			t.Error("a reload with nonsense works")
-		}
+		err := b.Reload(bridge.Options{Drupal: other.URL})
+		must.Expect(t, err == nil, "%v", err)
+		err = b.Reload(bridge.Options{Drupal: "nonsense"})
+		must.Expect(t, err != nil, "a reload with nonsense works")
 	}
 	close(stop)
 	wg.Wait()
@@ -185,12 +183,10 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if n, _ := slow.Read(make([]byte, 512)); n > 0 {
 		t.Log("a header that does not end was served before it was cut off")
 	}
-	if _, err := slow.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("a header that does not end is not cut off: %v", err)
-	}
-	if err := stop(); err != nil {
-		t.Errorf("Serve = %v", err)
-	}
+	_, err := slow.Read(make([]byte, 1))
+	must.Expect(t, err != nil && !strings.Contains(err.Error(), "timeout"), "a header that does not end is not cut off: %v", err)
+	err = stop()
+	must.Expect(t, err == nil, "Serve = %v", err)
 }
 
 // A configuration is refused or gives options; it never panics, and no message shows Go's names.

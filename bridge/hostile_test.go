@@ -74,16 +74,13 @@ func TestALazilyDescribedMethodThatIsBrokenCostsItselfOnly(t *testing.T) {
 			s.Config.Handler = mux
 			lazily := func(o *bridge.Options) { o.LazySchemas = true }
 			front := start(t, s, lazily)
-			if r := list(t, front, "agent"); r.Status != 200 || strings.Count(r.Body, `"inputSchema"`) != 2 {
-				t.Errorf("%d %s", r.Status, r.Body)
-			}
-			if r := call(t, front, "agent", "content.bad", `{"x":1}`); r.Status != 200 {
-				t.Errorf("invoke: %d %s", r.Status, r.Body)
-			}
+			r := list(t, front, "agent")
+			must.Expect(t, r.Status == 200 && strings.Count(r.Body, `"inputSchema"`) == 2, "%d %s", r.Status, r.Body)
+			r = call(t, front, "agent", "content.bad", `{"x":1}`)
+			must.Expect(t, r.Status == 200, "invoke: %d %s", r.Status, r.Body)
 			down = name == "forbidden"
-			if r := list(t, start(t, s, lazily), "agent"); down && r.Status == 200 {
-				t.Errorf("a site that describes nothing: %d %s", r.Status, r.Body)
-			}
+			r = list(t, start(t, s, lazily), "agent")
+			must.Expect(t, !down || r.Status != 200, "a site that describes nothing: %d %s", r.Status, r.Body)
 		})
 	}
 }

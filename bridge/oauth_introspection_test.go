@@ -75,13 +75,11 @@ func TestOpaqueTokensAreIntrospected(t *testing.T) {
 	must.Expect(t, sent == "opaque-1" && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
 		"%d questions, by %s, about %s", x.asked.Load(), client, sent)
 	x.says(map[string]any{"active": false}) // it is revoked
-	if got := list("opaque-1"); got.Status != 200 || x.asked.Load() != 1 {
-		t.Errorf("at once: got %d, after %d questions", got.Status, x.asked.Load())
-	}
+	got := list("opaque-1")
+	must.Expect(t, got.Status == 200 && x.asked.Load() == 1, "at once: got %d, after %d questions", got.Status, x.asked.Load())
 	x.now.Store(int64(31 * time.Second))
-	if got := list("opaque-1"); got.Status != 401 {
-		t.Errorf("half a minute after: got %d", got.Status)
-	}
+	got = list("opaque-1")
+	must.Expect(t, got.Status == 401, "half a minute after: got %d", got.Status)
 }
 
 func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
@@ -149,9 +147,8 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	list := func(token, from string) int {
 		return as(t, front, token, "/mcp/tools/list", "", "X-Forwarded-For", from).Status
 	}
-	if got := list("good-1", "203.0.113.7"); got != 200 {
-		t.Fatalf("a good token: got %d", got)
-	}
+	got := list("good-1", "203.0.113.7")
+	must.Assert(t, got == 200, "a good token: got %d", got)
 	statuses := map[int]int{}
 	for i := range 300 {
 		statuses[list(fmt.Sprint("random-", i), "203.0.113.7")]++
@@ -168,9 +165,8 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	for range 100 {
 		list("ended", "203.0.113.9")
 	}
-	if asked := x.asked.Load() - before; asked > 2 {
-		t.Errorf("one token 100 times is %d questions", asked)
-	}
+	asked := x.asked.Load() - before
+	must.Expect(t, asked <= 2, "one token 100 times is %d questions", asked)
 	// Tokens that ended by themselves are no guesses: their address stays open.
 	for i := range 30 {
 		list(fmt.Sprint("good-old-", i), "203.0.113.10")
@@ -179,7 +175,6 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	for i := range 30 {
 		list(fmt.Sprint("good-old-", i), "203.0.113.10")
 	}
-	if got := list("good-new", "203.0.113.10"); got != 401 { // it ended an hour ago, too
-		t.Errorf("a token that has ended, after 30 others: got %d, want 401", got)
-	}
+	got = list("good-new", "203.0.113.10")
+	must.Expect(t, got == 401, "a token that has ended, after 30 others: got %d, want 401", got) // it ended an hour ago, too
 }

@@ -191,14 +191,12 @@ func TestKeysAreAskedForWhenNeeded(t *testing.T) {
 	token := func() string { return a.token(t, map[string]any{"exp": time.Now().Add(10 * time.Hour).Unix()}) }
 
 	a.fail(true)
-	if got := listed(t, front, token()); got.Status != 503 {
-		t.Errorf("no keys yet: got %d %s", got.Status, got.Body)
-	}
+	got := listed(t, front, token())
+	must.Expect(t, got.Status == 503, "no keys yet: got %d %s", got.Status, got.Body)
 	a.fail(false)
 	later(6 * time.Second)
-	if got := listed(t, front, token()); got.Status != 200 {
-		t.Fatalf("the server is back: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Assert(t, got.Status == 200, "the server is back: got %d %s", got.Status, got.Body)
 	asked := a.asked.Load()
 	for range 20 {
 		listed(t, front, token())
@@ -212,18 +210,15 @@ func TestKeysAreAskedForWhenNeeded(t *testing.T) {
 	a.publish(map[string]any{"kty": "OKP", "kid": "fresh", "crv": "Ed25519", "x": encoded(fresh.Public().(ed25519.PublicKey))})
 	later(6 * time.Second)
 	rotated := a.sign(t, jwt.SigningMethodEdDSA, fresh, map[string]any{"exp": time.Now().Add(10 * time.Hour).Unix()}, map[string]any{"kid": "fresh"})
-	if got := listed(t, front, rotated); got.Status != 200 {
-		t.Errorf("a new key: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, rotated)
+	must.Expect(t, got.Status == 200, "a new key: got %d %s", got.Status, got.Body)
 	a.fail(true)
 	later(30 * time.Minute)
-	if got := listed(t, front, token()); got.Status != 200 {
-		t.Errorf("the server is down for half an hour: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Expect(t, got.Status == 200, "the server is down for half an hour: got %d %s", got.Status, got.Body)
 	later(time.Hour)
-	if got := listed(t, front, token()); got.Status != 503 {
-		t.Errorf("the keys are too old: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Expect(t, got.Status == 503, "the keys are too old: got %d %s", got.Status, got.Body)
 }
 
 func TestASessionOutlivesItsToken(t *testing.T) {

@@ -129,13 +129,11 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 	res := must.Get(client.Get("https://" + address + "/mcp/tools/list"))(t)
 	res.Body.Close()
 	must.Expect(t, res.StatusCode == 200 && res.TLS.Version >= tls.VersionTLS12, "status %d, TLS %x", res.StatusCode, res.TLS.Version)
-	if err := o.Check(); err != nil {
-		t.Error(err)
-	}
+	err := o.Check()
+	must.Expect(t, err == nil, "%v", err)
 	swapped := bridge.Options{Drupal: o.Drupal, ServingOptions: bridge.ServingOptions{TLSCert: o.TLSKey, TLSKey: o.TLSCert}}
-	if err := swapped.Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
-		t.Errorf("error = %v", err)
-	}
+	err = swapped.Check()
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "tls_cert"), "error = %v", err)
 }
 
 func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {

@@ -114,9 +114,8 @@ func TestTwoLengthsOfABodyCloseTheConnection(t *testing.T) {
 	post := func(headers string) string {
 		return exchangeRaw(t, address, "POST /mcp/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+headers+"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"+second)
 	}
-	if got := post("Content-Length: 12"); strings.Count(got, "HTTP/1.1 ") != 2 {
-		t.Errorf("one length: %q", got)
-	}
+	got := post("Content-Length: 12")
+	must.Expect(t, strings.Count(got, "HTTP/1.1 ") == 2, "one length: %q", got)
 	for _, headers := range []string{"Content-Length: 12\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\ncontent-length: 5"} {
 		got := post(headers)
 		must.Expect(t, strings.Count(got, "HTTP/1.1 ") == 1 && strings.Contains(got, "Connection: close\r\n"), "%q: %q", headers, got)
@@ -155,9 +154,8 @@ func TestARequestHasOneBound(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) {
 		o.UpstreamTimeout, o.RequestTimeout, o.MaxInFlight = time.Second, time.Second, 1
 	})
-	if got := call(t, front, "", "content.echo", "{}"); got.Status != 200 {
-		t.Fatalf("the positive control: %d %s", got.Status, got.Body)
-	}
+	got := call(t, front, "", "content.echo", "{}")
+	must.Assert(t, got.Status == 200, "the positive control: %d %s", got.Status, got.Body)
 	s.change(func() { s.response = func(http.ResponseWriter, *http.Request, rpc) { <-release } })
 	began := time.Now()
 	var all sync.WaitGroup

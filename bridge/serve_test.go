@@ -21,12 +21,10 @@ func TestTheSitesCertificateIsChecked(t *testing.T) {
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	must.Do(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
-	if r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent"); r.Status != 200 {
-		t.Errorf("with the authority's file: %d %s", r.Status, r.Body)
-	}
-	if r := list(t, start(t, s), "agent"); r.Status != 502 || r.Code() != "upstream_error" {
-		t.Errorf("without: %d %s", r.Status, r.Body)
-	}
+	r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent")
+	must.Expect(t, r.Status == 200, "with the authority's file: %d %s", r.Status, r.Body)
+	r = list(t, start(t, s), "agent")
+	must.Expect(t, r.Status == 502 && r.Code() == "upstream_error", "without: %d %s", r.Status, r.Body)
 }
 
 func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {

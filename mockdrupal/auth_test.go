@@ -207,31 +207,25 @@ func TestFloodControlLocksAnAccount(t *testing.T) {
 		status := try("agent", "wrong")
 		must.Assert(t, status == 403, "wrong password: %d, want 403", status)
 	}
-	if status := try("agent", "agent-pass"); status != 403 {
-		t.Errorf("the right password after five failures: %d, want 403", status)
-	}
-	if status := try("admin", "admin-pass"); status != 200 {
-		t.Errorf("another account: %d, want 200", status)
-	}
+	status := try("agent", "agent-pass")
+	must.Expect(t, status == 403, "the right password after five failures: %d, want 403", status)
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 200, "another account: %d, want 200", status)
 	s.Advance(7 * time.Hour)
-	if status := try("agent", "agent-pass"); status != 200 {
-		t.Errorf("after the window: %d, want 200", status)
-	}
+	status = try("agent", "agent-pass")
+	must.Expect(t, status == 200, "after the window: %d, want 200", status)
 	for range 50 {
 		try("nobody", "wrong")
 	}
-	if status := try("admin", "admin-pass"); status != 403 {
-		t.Errorf("after 50 failures of the address: %d, want 403", status)
-	}
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 403, "after 50 failures of the address: %d, want 403", status)
 	s.Advance(time.Hour)
-	if status := try("admin", "admin-pass"); status != 200 {
-		t.Errorf("an hour later: %d, want 200", status)
-	}
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 200, "an hour later: %d, want 200", status)
 	for range 5 {
 		try("agent", "wrong")
 	}
 	s.SetFlood(false)
-	if status := try("agent", "agent-pass"); status != 200 {
-		t.Errorf("with flood control off: %d, want 200", status)
-	}
+	status = try("agent", "agent-pass")
+	must.Expect(t, status == 200, "with flood control off: %d, want 200", status)
 }

@@ -85,9 +85,8 @@ func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
 				return err
 			}
 			for range 10 {
-				if err := get(); err != nil || open.Load() == 0 {
-					t.Fatalf("%v, with %d connections", err, open.Load())
-				}
+				err := get()
+				must.Assert(t, err == nil && open.Load() != 0, "%v, with %d connections", err, open.Load())
 				disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute}))(t)
 				n := open.Load()
 				must.Assert(t, n == 0, "the client has %d connections to the port that is shut", n)

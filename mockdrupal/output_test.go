@@ -62,12 +62,10 @@ func TestAnObjectIsNoText(t *testing.T) {
 	site := must.Get(fixtures.Builtin("transcripts"))(t)
 	s := start(t, site, mockdrupal.Options{})
 	const one = `{"jsonrpc":"2.0","method":"fx.returnMarkup","id":11}`
-	if status, body := call(t, s, "agent", one); status != 500 || body != nonconforming {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, body := call(t, s, "agent", "["+one+"]"); status != 200 || !strings.Contains(body, "Hello") {
-		t.Errorf("in a batch: %d %s", status, body)
-	}
+	status, body := call(t, s, "agent", one)
+	must.Expect(t, status == 500 && body == nonconforming, "%d %s", status, body)
+	status, body = call(t, s, "agent", "["+one+"]")
+	must.Expect(t, status == 200 && strings.Contains(body, "Hello"), "in a batch: %d %s", status, body)
 }
 
 // A parameter's schema of which the library throws an exception fails the request, in the words of the exception.

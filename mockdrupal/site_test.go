@@ -28,20 +28,16 @@ func TestFrozenMethodsGoOnStepByStep(t *testing.T) {
 		}()
 	}
 	waitUntil(t, func() bool { return s.Waiting() == 2 }, "two calls wait")
-	if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`); !strings.Contains(body, `"result":1`) {
-		t.Errorf("another method waits too: %s", body)
-	}
-	if n := s.Step(1); n != 1 {
-		t.Errorf("%d calls went on, want 1", n)
-	}
+	_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`)
+	must.Expect(t, strings.Contains(body, `"result":1`), "another method waits too: %s", body)
+	n := s.Step(1)
+	must.Expect(t, n == 1, "%d calls went on, want 1", n)
 	<-done
-	if n := s.Waiting(); n != 1 {
-		t.Errorf("%d calls wait, want 1", n)
-	}
+	n = s.Waiting()
+	must.Expect(t, n == 1, "%d calls wait, want 1", n)
 	s.Freeze("")
-	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("after thawing: %s", body)
-	}
+	body = <-done
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after thawing: %s", body)
 }
 
 func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
@@ -119,25 +115,20 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 	site := smallSite()
 	s := start(t, site, mockdrupal.Options{})
 	ask := func() string { get(t, s, "nope"); return get(t, s, whoami) }
-	if body := ask(); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("without the quirk: %s", body)
-	}
+	body := ask()
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "without the quirk: %s", body)
 	must.Do(t, s.SetQuirk(quirk.StickyGet, true))
-	if body := ask(); !strings.Contains(body, "invalid input data") {
-		t.Errorf("with %s: %s", quirk.StickyGet, body)
-	}
+	body = ask()
+	must.Expect(t, strings.Contains(body, "invalid input data"), "with %s: %s", quirk.StickyGet, body)
 	s.ClearCaches()
-	if body := get(t, s, whoami); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("after clearing the caches: %s", body)
-	}
+	body = get(t, s, whoami)
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after clearing the caches: %s", body)
 	got := s.ActiveQuirks()
 	must.Expect(t, len(got) == 1 && got[0] == quirk.StickyGet, "active quirks %v", got)
-	if err := s.SetQuirk("odd", true); err == nil || !strings.Contains(err.Error(), "odd") {
-		t.Errorf("an unknown quirk: %v", err)
-	}
-	if _, err := mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}}); err == nil {
-		t.Error("a mock starts with an unknown quirk")
-	}
+	err := s.SetQuirk("odd", true)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "odd"), "an unknown quirk: %v", err)
+	_, err = mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}})
+	must.Expect(t, err != nil, "a mock starts with an unknown quirk")
 }
 
 func TestPatchIsWholeOrNothing(t *testing.T) {

@@ -117,16 +117,14 @@ func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
 	if !ok || fmt.Sprint(g.Clauses) != "[b/1 b/2 b/3]" || g.Failing != 2 || g.Explains(r) != "no response: closed: explains 2 of 3 failures" {
 		t.Errorf("got %+v, %t, %q", g, ok, g.Explains(r))
 	}
-	if first, _ := r.First(); first.ID != "b/1" {
-		t.Errorf("the first fault is %s, expected the first of the cause, b/1", first.ID)
-	}
+	first, _ := r.First()
+	must.Expect(t, first.ID == "b/1", "the first fault is %s, expected the first of the cause, b/1", first.ID)
 	r.Results = r.Results[:2]
 	if g, ok := r.FirstCause(); ok {
 		t.Errorf("%+v explains one failure each and counts as a cause of many", g)
 	}
-	if first, _ := r.First(); first.ID != "a/1" {
-		t.Errorf("the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
-	}
+	first, _ = r.First()
+	must.Expect(t, first.ID == "a/1", "the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
 }
 
 // What does most harm comes first, however few clauses show it, and a cause is shown by its own clause with its own remedy.
@@ -159,12 +157,10 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 			t.Errorf("%s: it begins with %s, and the first cause is %q of %s: %q", c.name, first.ID, groups[0].Cause, groups[0].Clause, groups[0].Remedy)
 		}
 	}
-	if got := (Result{ID: "access/no-cross-talk", Message: "invoke/answers-result tests that: a plain result does not come back"}).Severity(); got != Execution {
-		t.Errorf("a failed positive control of an exposure: want execution, got %v", got)
-	}
-	if got := (Result{ID: "nothing/known"}).Severity(); got != Protocol {
-		t.Errorf("a clause of no row has the severity %s", got)
-	}
+	got := (Result{ID: "access/no-cross-talk", Message: "invoke/answers-result tests that: a plain result does not come back"}).Severity()
+	must.Expect(t, got == Execution, "a failed positive control of an exposure: want execution, got %v", got)
+	got = (Result{ID: "nothing/known"}).Severity()
+	must.Expect(t, got == Protocol, "a clause of no row has the severity %s", got)
 }
 
 // Grouping loses no finding that is to be acted on, and has none twice.

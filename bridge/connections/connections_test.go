@@ -163,16 +163,13 @@ func TestHalfARequestHeadHoldsNoPlace(t *testing.T) {
 					fmt.Fprint(dial(t, fmt.Sprint("127.0.0.", 1+i), address), "GET / HTTP/1.1\r\nHost:")
 				}
 			}
-			if status, _ := ask(dial(t, "127.0.0.1", address), "/readyz"); status != 200 {
-				t.Errorf("a probe from an address of the attack: %d", status)
-			}
-			if status, _ := ask(dial(t, "127.0.0.100", address), "/readyz"); status != 200 {
-				t.Errorf("a probe from elsewhere: %d", status)
-			}
+			status, _ := ask(dial(t, "127.0.0.1", address), "/readyz")
+			must.Expect(t, status == 200, "a probe from an address of the attack: %d", status)
+			status, _ = ask(dial(t, "127.0.0.100", address), "/readyz")
+			must.Expect(t, status == 200, "a probe from elsewhere: %d", status)
 			time.Sleep(patience + 50*time.Millisecond)
-			if status, _ := ask(dial(t, "127.0.0.1", address), "/"); status != 200 {
-				t.Errorf("a caller, after a moment: %d", status)
-			}
+			status, _ = ask(dial(t, "127.0.0.1", address), "/")
+			must.Expect(t, status == 200, "a caller, after a moment: %d", status)
 		})
 	}
 }

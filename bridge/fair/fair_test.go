@@ -105,12 +105,10 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 	must.Expect(t, got >= 500 && got <= 600, "the first caller holds %d bytes of 900", got)
 	_, again := m.Lease(t.Context(), key(1))
-	if err := again.Grow(100); !errors.Is(err, ErrNoMemory) {
-		t.Errorf("a second request of the same caller: %v", err)
-	}
-	if err := second.Grow(200); err != nil {
-		t.Errorf("another caller: %v", err)
-	}
+	err := again.Grow(100)
+	must.Expect(t, errors.Is(err, ErrNoMemory), "a second request of the same caller: %v", err)
+	err = second.Grow(200)
+	must.Expect(t, err == nil, "another caller: %v", err)
 	first.Release()
 	first.Release()
 	second.Release()

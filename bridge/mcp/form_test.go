@@ -74,12 +74,10 @@ func TestDraft7IsSaidWhereItReadsOtherwise(t *testing.T) {
 func TestAnnotationsKeepWhatMCPKnowsAndMoveTheRest(t *testing.T) {
 	_, listed := formOf(t, catalog.Definition{Annotations: json.RawMessage(
 		`{"readOnlyHint":true,"destructiveHint":"no","idempotentHint":null,"title":"T","category":{"a":[1]}}`)})
-	if got, want := encoded(t, listed["annotations"]), `{"readOnlyHint":true,"title":"T"}`; got != want {
-		t.Errorf("annotations: got %s, want %s", got, want)
-	}
-	if got, want := encoded(t, listed["_meta"]), `{"org.drupal/annotations":{"category":{"a":[1]}}}`; got != want {
-		t.Errorf("_meta: got %s, want %s", got, want)
-	}
+	got, want := encoded(t, listed["annotations"]), `{"readOnlyHint":true,"title":"T"}`
+	must.Expect(t, got == want, "annotations: got %s, want %s", got, want)
+	got, want = encoded(t, listed["_meta"]), `{"org.drupal/annotations":{"category":{"a":[1]}}}`
+	must.Expect(t, got == want, "_meta: got %s, want %s", got, want)
 }
 
 func TestResults(t *testing.T) {

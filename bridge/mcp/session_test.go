@@ -167,7 +167,9 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 	} {
 		found, err := replica(t, c.keys...).find(c.id, c.who, c.at, time.Minute)
 		must.Expect(t, err == nil && (found != nil) == c.want, "%s: found %v (%v), want %v", name, found != nil, err, c.want)
-		must.Expect(t, found == nil || found.revision == November2025, "%s: the revision is %s", name, found.revision)
+		if found != nil && found.revision != November2025 {
+			t.Errorf("%s: the revision is %s", name, found.revision)
+		}
 	}
 }
 

@@ -184,9 +184,8 @@ func TestRatesAreOfAll(t *testing.T) {
 		}
 	}
 	must.Expect(t, allowed == 7, "%d calls of a bucket of 7 are allowed", allowed)
-	if wait, err := a.Take([]byte("another"), 0.1, 7); wait != 0 || err != nil {
-		t.Errorf("the bucket of another caller: %s, %v", wait, err)
-	}
+	wait, err := a.Take([]byte("another"), 0.1, 7)
+	must.Expect(t, wait == 0 && err == nil, "the bucket of another caller: %s, %v", wait, err)
 	time.Sleep(30 * time.Millisecond)
 	for range 2 {
 		wait, _ := b.Take([]byte("fast"), 50, 1)
@@ -211,9 +210,8 @@ func TestRefusalsAreOfAll(t *testing.T) {
 		wait, busy := reserve(a, strconv.Itoa(i))
 		must.Assert(t, wait == 0 && !busy, "attempt %d: %s %v", i, wait, busy)
 	}
-	if _, busy := reserve(b, "3"); !busy {
-		t.Error("a fourth attempt while three are under way")
-	}
+	_, busy := reserve(b, "3")
+	must.Expect(t, busy, "a fourth attempt while three are under way")
 	a.Settle("0", counters, false)
 	if wait, busy := reserve(b, "4"); wait != 0 || busy {
 		t.Errorf("an attempt after one that was accepted: %s %v", wait, busy)

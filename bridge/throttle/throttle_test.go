@@ -114,13 +114,11 @@ func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {
 		trial := must.Get(l.Try(t.Context(), attempt(1, "ann", "")))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Try(ctx, attempt(2, "ann", "")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error = %v", err)
-		}
+		_, err := l.Try(ctx, attempt(2, "ann", ""))
+		must.Expect(t, errors.Is(err, context.DeadlineExceeded), "error = %v", err)
 		trial.Abandoned()
-		if _, err := l.Try(t.Context(), attempt(2, "ann", "")); err != nil || l.waiting != 0 {
-			t.Errorf("after an attempt that brought no response: %v, %d wait", err, l.waiting)
-		}
+		_, err = l.Try(t.Context(), attempt(2, "ann", ""))
+		must.Expect(t, err == nil && l.waiting == 0, "after an attempt that brought no response: %v, %d wait", err, l.waiting)
 	})
 }
 

@@ -62,9 +62,8 @@ func TestTheLogReplacesALink(t *testing.T) {
 	log := must.Get(createLog(dir, &redact.Redactor{}))(t)
 	defer log.Close()
 	fmt.Fprintln(log, "output")
-	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
-		t.Errorf("the link's target holds %q (%v)", data, err)
-	}
+	data, err := os.ReadFile(victim)
+	must.Expect(t, err == nil && string(data) == "precious", "the link's target holds %q (%v)", data, err)
 }
 
 // Each bundle of checks has a bridge of its own, and bridge.log has the output of all.
@@ -88,9 +87,8 @@ func TestALogThatCannotBeWrittenTakesEverything(t *testing.T) {
 		t.Fatalf("%d, %v, %q", n, err, log.incomplete())
 	}
 	log.file.Close() // as a disk that is full
-	if n, err := log.Write([]byte("second\n")); n != 7 || err != nil {
-		t.Errorf("%d, %v; want all of it taken", n, err)
-	}
+	n, err := log.Write([]byte("second\n"))
+	must.Expect(t, n == 7 && err == nil, "%d, %v; want all of it taken", n, err)
 	lacks := log.incomplete()
 	must.Expect(t, strings.Contains(lacks, "lacks 7 bytes that the bridge wrote"), "%q", lacks)
 }

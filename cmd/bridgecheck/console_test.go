@@ -148,13 +148,11 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.Until(`document.activeElement === document.querySelector('[data-name="limit"] input[aria-invalid]')`) // x is no number
 		b.Run(chromedp.SetValue(`[data-name="limit"] input`, "9007199254740993"), chromedp.Click(`[value="json"]`))
 		const want = "{\n  \"query\": \"first\",\n  \"page\": {\n    \"limit\": 9007199254740993\n  }\n}"
-		if got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`); got != want {
-			t.Errorf("the form is as JSON %s, want %s", got, want)
-		}
+		got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`)
+		must.Expect(t, got == want, "the form is as JSON %s, want %s", got, want)
 		b.Run(chromedp.SetValue(`#json`, `{"query": "first", "page": {"limit": 2}}`), chromedp.Click(`[value="form"]`))
-		if got := chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`); got != "2" {
-			t.Errorf("JSON with the limit 2 is in the form %q", got)
-		}
+		got = chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`)
+		must.Expect(t, got == "2", "JSON with the limit 2 is in the form %q", got)
 		b.sent("POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
 			"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
 		b.keep("call", "h1")
@@ -287,9 +285,8 @@ func TestConsoleOpensAReport(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	var out, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr); code != 1 {
-		t.Fatalf("exit code %d: %s%s", code, &out, &stderr)
-	}
+	code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
+	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
 	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
 		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
 	}

@@ -68,9 +68,8 @@ func TestABridgeWithoutToolsSaysSo(t *testing.T) {
 		b.ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	if got := get("/readyz", "", ""); strings.Contains(got, "details") {
-		t.Errorf("/readyz has details before anybody has called: %s", got)
-	}
+	got := get("/readyz", "", "")
+	must.Expect(t, !strings.Contains(got, "details"), "/readyz has details before anybody has called: %s", got)
 	get("/mcp/tools/list", "agent", "")
 	for path, got := range map[string]string{"/readyz": get("/readyz", "", ""), "diagnostics": get("/mcp/admin/diagnostics", "", "operator"), "log": log.String()} {
 		must.Expect(t, strings.Contains(got, says), "%s does not say %q: %s", path, says, got)

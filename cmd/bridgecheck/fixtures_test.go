@@ -15,9 +15,8 @@ func TestFixturesImport(t *testing.T) {
 	t.Setenv("DRUPAL_USER", "agent")
 	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, stderr.String())
-	}
+	code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr)
+	must.Assert(t, code == exitOK, "exit code %d: %s", code, stderr.String())
 	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
 	original := must.Get(fixtures.Builtin("transcripts"))(t)
 	agent, _ := original.User("agent")

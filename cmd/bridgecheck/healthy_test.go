@@ -23,13 +23,11 @@ func TestAHealthCheckLeavesNothingInTheMock(t *testing.T) {
 	for range 3 {
 		healthy(t, 0, strings.TrimPrefix(server.URL, "http://"))
 	}
-	if n := len(drupal.Journal().Entries(0)); n != 0 {
-		t.Errorf("the journal has %d entries, expected none", n)
-	}
+	n := len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 0, "the journal has %d entries, expected none", n)
 	healthy(t, 1, server.URL) // a request, by contrast, takes the fault and is recorded
-	if n := len(drupal.Journal().Entries(0)); n != 1 {
-		t.Errorf("the journal has %d entries after a request, expected 1", n)
-	}
+	n = len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 1, "the journal has %d entries after a request, expected 1", n)
 }
 
 // A certificate names the bridge's public address, which a loopback address is not.

@@ -137,13 +137,11 @@ func TestWorkersShareABridge(t *testing.T) {
 			url, most := servedBridge(t, broken)
 			args := []string{"--url", url, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--cases", "50"}
 			one := runJobs(t, "1", args)
-			if n := most.Swap(0); n > 4 {
-				t.Errorf("%d requests were under way at once with one worker", n)
-			}
+			n := most.Swap(0)
+			must.Expect(t, n <= 4, "%d requests were under way at once with one worker", n)
 			same(t, one, runJobs(t, "4", args))
-			if n := most.Load(); n < 2 {
-				t.Errorf("with four workers no two requests were under way at once")
-			}
+			n = most.Load()
+			must.Expect(t, n >= 2, "with four workers no two requests were under way at once")
 			fails := strings.Contains(one.stdout, "describe/name-exact")
 			must.Expect(t, fails == (name == "with a fault"), "describe/name-exact fails: %t\n%s", fails, one.stdout)
 		})

@@ -51,9 +51,8 @@ func TestTokensAreOfItsKeys(t *testing.T) {
 	must.Expect(t, err == nil && claims["sub"] == "agent" && claims["scope"] == "content:read" && claims["jti"] == nil,
 		"%v: %v", err, claims)
 	must.Expect(t, token.Header["kid"] == s.Key().ID && token.Header["typ"] == "at+jwt", "the header is %v", token.Header)
-	if account, ok := s.Account(text); !ok || account != "agent" {
-		t.Errorf("the account is %q %v", account, ok)
-	}
+	account, ok := s.Account(text)
+	must.Expect(t, ok && account == "agent", "the account is %q %v", account, ok)
 	for name, wrong := range map[string]string{
 		"expired":      s.Issue("agent", "x", map[string]any{"exp": s.Ago(time.Minute)}),
 		"no token":     "x",
@@ -71,13 +70,11 @@ func TestKeysRotate(t *testing.T) {
 	s := listen(t, authserver.Options{})
 	first := s.Key()
 	second := s.Rotate()
-	if got := kids(t, s); len(got) != 2 || s.Key() != second {
-		t.Errorf("the keys are %v", got)
-	}
+	got := kids(t, s)
+	must.Expect(t, len(got) == 2 && s.Key() == second, "the keys are %v", got)
 	s.Retire(first)
-	if got := kids(t, s); len(got) != 1 || got[0] != second.ID {
-		t.Errorf("the keys are %v, want %s", got, second.ID)
-	}
+	got = kids(t, s)
+	must.Expect(t, len(got) == 1 && got[0] == second.ID, "the keys are %v, want %s", got, second.ID)
 }
 
 // Servers that are open at the same time have keys of their own; a closed one leaves its keys to the next.
@@ -113,9 +110,8 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 	_, doc := document(t, s.URL+authserver.MetadataPath)
 	must.Expect(t, doc["issuer"] != s.URL && doc["jwks_uri"] == other.URL+authserver.KeysPath, "another issuer: %v", doc)
 	s.Misbehave(authserver.Down)
-	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusServiceUnavailable {
-		t.Errorf("down: %d", status)
-	}
+	status, _ := document(t, s.URL+authserver.KeysPath)
+	must.Expect(t, status == http.StatusServiceUnavailable, "down: %d", status)
 	s.Misbehave(authserver.Hangs)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -125,9 +121,8 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 		t.Errorf("it hangs: %s", resp.Status)
 	}
 	s.Misbehave(authserver.None)
-	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusOK {
-		t.Errorf("well again: %d", status)
-	}
+	status, _ = document(t, s.URL+authserver.KeysPath)
+	must.Expect(t, status == http.StatusOK, "well again: %d", status)
 	n := s.Requests(authserver.KeysPath)
 	must.Expect(t, n == 3, "%d requests for the keys, want 3", n)
 }

@@ -119,9 +119,8 @@ func TestReport(t *testing.T) {
 		}
 		must.Expect(t, got == want, "%s is the call %q, want %q", body, got, want)
 	}
-	if c := callOf(message(target+"/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}`)); c == nil || c.Way != MCP || c.Tool != "t" {
-		t.Errorf("a call over MCP is %+v", c)
-	}
+	c := callOf(message(target+"/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}`))
+	must.Expect(t, c != nil && c.Way == MCP && c.Tool == "t", "a call over MCP is %+v", c)
 	binary := message(target+"/mcp/tools/invoke", "/w==")
 	binary.Request.Encoding = "base64"
 	options := &Options{Report: &reports.Report{Target: reports.Target{URL: target}, Results: []reports.Result{

@@ -30,9 +30,8 @@ func FuzzShard(f *testing.F) {
 		}
 		written := must.Get(json.Marshal(s))(t)
 		again := &engine.Shard{}
-		if err := json.Unmarshal(written, again); err != nil {
-			t.Fatalf("%v in %s", err, written)
-		}
+		err := json.Unmarshal(written, again)
+		must.Assert(t, err == nil, "%v in %s", err, written)
 		must.Expect(t, reflect.DeepEqual(len(s.Passes), len(again.Passes)) && s.Run == again.Run,
 			"read %+v, written and read again %+v", s, again)
 	})

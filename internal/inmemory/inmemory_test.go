@@ -53,12 +53,10 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	server.Close()
-	if _, err := l.Dial(context.Background()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("dial after the end: %v, want %v", err, net.ErrClosed)
-	}
-	if _, err := client.Get("http://bridge.example/"); err == nil {
-		t.Error("a request after the end of the server got a response")
-	}
+	_, err := l.Dial(context.Background())
+	must.Expect(t, errors.Is(err, net.ErrClosed), "dial after the end: %v, want %v", err, net.ErrClosed)
+	_, err = client.Get("http://bridge.example/")
+	must.Expect(t, err != nil, "a request after the end of the server got a response")
 }
 
 // A connection that nobody accepts ends with its context.

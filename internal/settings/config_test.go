@@ -162,17 +162,15 @@ invocations:
   expect: {result: []}
 `)))(t)
 	o := must.Get(f.Options(context.Background(), engine.Options{Capabilities: engine.DefaultCapabilities}))(t)
-	if c := o.Callers.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
-		t.Errorf("the login gave the cookie %q, want a session", c)
-	}
+	c := o.Callers.Credentials["agent"].Cookie
+	must.Expect(t, strings.HasPrefix(c, "SESS"), "the login gave the cookie %q, want a session", c)
 	open := loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie)
 	must.Expect(t, open, "the login opened no session")
 	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie) {
 		t.Errorf("End = %v, and the session is open still or an error came", err)
 	}
-	if err := f.End(t.Context(), f.Sessions()...); err != nil {
-		t.Errorf("ending what is ended: %v", err)
-	}
+	err := f.End(t.Context(), f.Sessions()...)
+	must.Expect(t, err == nil, "ending what is ended: %v", err)
 	if c := o.Callers.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
 		t.Errorf("basic gave %q", c.User)
 	}

@@ -28,12 +28,10 @@ func TestSchema(t *testing.T) {
 	examples := regexp.MustCompile("(?s)```yaml\n(url:.*?)```").FindAllStringSubmatch(string(page), -1)
 	must.Assert(t, len(examples) > 0, "docs/my-drupal.md has no example of a configuration")
 	for _, example := range examples {
-		if err := takes(example[1]); err != nil {
-			t.Errorf("the schema refuses the documented configuration: %v", err)
-		}
-		if _, err := settings.Parse("example.yaml", []byte(example[1])); err != nil {
-			t.Errorf("the documented configuration is wrong: %v", err)
-		}
+		err := takes(example[1])
+		must.Expect(t, err == nil, "the schema refuses the documented configuration: %v", err)
+		_, err = settings.Parse("example.yaml", []byte(example[1]))
+		must.Expect(t, err == nil, "the documented configuration is wrong: %v", err)
 	}
 	for _, wrong := range []string{"urll: x", "identities: {nobody: {}}", "identities: {agent: {basic: {user: a, password: hunter2}}}", "timeout: soon", "settings: {page_size: many}", "invocations: [{tol: x}]"} {
 		must.Expect(t, takes(wrong) != nil, "the schema takes %s", wrong)

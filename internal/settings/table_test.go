@@ -162,9 +162,8 @@ func TestSecretsComeFromFiles(t *testing.T) {
 			continue
 		}
 		t.Setenv(s.Env+"_FILE", path)
-		if got, err := settings.SecretFromEnv(s.Env); got != "hunter2" || err != nil {
-			t.Errorf("%s_FILE gives %q, %v", s.Env, got, err)
-		}
+		got, err := settings.SecretFromEnv(s.Env)
+		must.Expect(t, got == "hunter2" && err == nil, "%s_FILE gives %q, %v", s.Env, got, err)
 		t.Setenv(s.Env, "other")
 		if _, err := settings.SecretFromEnv(s.Env); err == nil {
 			t.Errorf("%s and its _FILE are both taken", s.Env)

@@ -21,9 +21,8 @@ func TestStartersAreComplete(t *testing.T) {
 	for _, entry := range entries {
 		directories = append(directories, entry.Name())
 	}
-	if got, want := slices.Sorted(slices.Values(Languages())), directories; !slices.Equal(got, want) {
-		t.Errorf("the languages are %v, the directories %v", got, want)
-	}
+	got, want := slices.Sorted(slices.Values(Languages())), directories
+	must.Expect(t, slices.Equal(got, want), "the languages are %v, the directories %v", got, want)
 	for _, s := range All() {
 		names := must.Get(s.Write(filepath.Join(t.TempDir(), "a", "b")))(t)
 		for _, want := range []string{"README.md", "bridgecheck.yaml", ".gitignore", ".github/workflows/bridge.yml"} {

@@ -33,12 +33,10 @@ func TestNearest(t *testing.T) {
 		{"something", "run", ""},
 		{"", "run", ""},
 	} {
-		if got := Nearest(c.word, commands); got != c.nearest {
-			t.Errorf("Nearest(%q) = %q, want %q", c.word, got, c.nearest)
-		}
-		if got := Near(c.word, commands); got != c.near {
-			t.Errorf("Near(%q) = %q, want %q", c.word, got, c.near)
-		}
+		got := Nearest(c.word, commands)
+		must.Expect(t, got == c.nearest, "Nearest(%q) = %q, want %q", c.word, got, c.nearest)
+		got = Near(c.word, commands)
+		must.Expect(t, got == c.near, "Near(%q) = %q, want %q", c.word, got, c.near)
 	}
 	got := Nearest("x", nil) + Near("x", nil)
 	must.Expect(t, got == "", "of nothing the nearest is %q", got)

@@ -53,9 +53,8 @@ func TestLine(t *testing.T) {
 	if got, want := Line("a\n\t b\r\n::error::"+strings.Repeat("é", 100), 60), `a b :\x3aerror::ééé`; !strings.HasPrefix(got, want) || len(got) > 60 || !utf8.ValidString(got) {
 		t.Errorf("Line gives %q of %d bytes, want %q…", got, len(got), want)
 	}
-	if got, want := VisibleLine(" ::a \x1b ", 60), `::a \x1b`; got != want {
-		t.Errorf("VisibleLine gives %q, want %q", got, want)
-	}
+	got, want := VisibleLine(" ::a \x1b ", 60), `::a \x1b`
+	must.Expect(t, got == want, "VisibleLine gives %q, want %q", got, want)
 }
 
 func TestTailShowsTheErrorAndNotTheStack(t *testing.T) {

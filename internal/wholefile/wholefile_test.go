@@ -31,9 +31,8 @@ func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {
 		t.Skip("links cannot be made here: ", err)
 	}
 	must.Do(t, Write(link, []byte("new"), 0o600))
-	if data, err := os.ReadFile(target); err != nil || string(data) != "target" {
-		t.Errorf("%q, %v", data, err)
-	}
+	data, err := os.ReadFile(target)
+	must.Expect(t, err == nil && string(data) == "target", "%q, %v", data, err)
 }
 
 func TestAWriteThatFailsLeavesNothing(t *testing.T) {

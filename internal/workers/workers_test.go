@@ -173,9 +173,8 @@ func TestABundleIsTestedAgain(t *testing.T) {
 		t.Errorf("%d parts count, and to be tested again are %+v", n, again)
 	}
 	parts, again, err = runBundles(t.Context(), "works", 3, false, func(reports.Result) string { return "" })
-	if n := len(slices.Concat(parts...)); err != nil || n != 2 || len(again.Bundles) != 0 {
-		t.Errorf("%d parts count, to be tested again are %+v, %v", n, again, err)
-	}
+	n := len(slices.Concat(parts...))
+	must.Expect(t, err == nil && n == 2 && len(again.Bundles) == 0, "%d parts count, to be tested again are %+v, %v", n, again, err)
 }
 
 func TestWorkersEndWithTheRun(t *testing.T) {

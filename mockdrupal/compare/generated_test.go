@@ -152,12 +152,10 @@ func rewrite(site http.Handler, change func([]byte) []byte) http.Handler {
 
 // Two sites that close the connection without a response agree; the report counts that.
 func TestBothClose(t *testing.T) {
-	if d := Compare(Record{}, Received{}, ""); len(d) > 0 {
-		t.Error("two closed connections differ:", d)
-	}
-	if d := Compare(Record{Response: Response{Status: 400}}, Received{}, ""); len(d) != 1 || d[0].Where != "status" || d[0].Got != "no response" {
-		t.Error(d)
-	}
+	d := Compare(Record{}, Received{}, "")
+	must.Expect(t, len(d) == 0, "%v %v", "two closed connections differ:", d)
+	d = Compare(Record{Response: Response{Status: 400}}, Received{}, "")
+	must.Expect(t, len(d) == 1 && d[0].Where == "status" && d[0].Got == "no response", "%v", d)
 }
 
 // The default site has no parameter that PHP's validator refuses whatever its value.

@@ -93,16 +93,13 @@ func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
 		v, ok := map[string]string{"BRIDGECHECK_PASSWORD_AGENT_2": "p", "BRIDGECHECK_TOKEN_AGENT_2": "t"}[name]
 		return v, ok
 	})
-	if c, ok := env("agent-2"); !ok || c.Password != "p" || c.Tokens[""] != "t" {
-		t.Errorf("from the environment: %+v %v", c, ok)
-	}
-	if _, ok := env("nobody"); ok {
-		t.Error("an account that the environment does not name is known")
-	}
+	c, ok := env("agent-2")
+	must.Expect(t, ok && c.Password == "p" && c.Tokens[""] == "t", "from the environment: %+v %v", c, ok)
+	_, ok = env("nobody")
+	must.Expect(t, !ok, "an account that the environment does not name is known")
 	file := must.Get(compare.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`)))(t)
-	if c, ok := file("agent"); !ok || c.Password != "p" || c.Tokens["scoped"] != "t" {
-		t.Errorf("from the file: %+v %v", c, ok)
-	}
+	c, ok = file("agent")
+	must.Expect(t, ok && c.Password == "p" && c.Tokens["scoped"] == "t", "from the file: %+v %v", c, ok)
 	_, err := compare.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`))
 	must.Expect(t, err != nil && strings.Contains(err.Error(), "pasword"), "a wrong member: %v", err)
 }

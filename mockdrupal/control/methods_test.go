@@ -16,13 +16,11 @@ func TestClientSwitchesWhatTheMockHas(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
 	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, true))
-	if on := s.ActiveQuirks(); len(on) != 1 {
-		t.Errorf("quirks after switching one on: %v", on)
-	}
+	on := s.ActiveQuirks()
+	must.Expect(t, len(on) == 1, "quirks after switching one on: %v", on)
 	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, false))
-	if on := s.ActiveQuirks(); len(on) != 0 {
-		t.Errorf("quirks after switching it off: %v", on)
-	}
+	on = s.ActiveQuirks()
+	must.Expect(t, len(on) == 0, "quirks after switching it off: %v", on)
 	must.Do(t, c.ClearCaches(ctx))
 	must.Do(t, c.SetFlood(ctx, true))
 	must.Do(t, c.SetFlood(ctx, false))
@@ -47,9 +45,8 @@ func TestClientHoldsAndReleasesCalls(t *testing.T) {
 		waiting, err = c.Waiting(ctx)
 		must.Do(t, err)
 	}
-	if n, err := c.Step(ctx, 5); err != nil || n != 1 {
-		t.Errorf("%d calls continued, %v; want 1", n, err)
-	}
+	n, err := c.Step(ctx, 5)
+	must.Expect(t, err == nil && n == 1, "%d calls continued, %v; want 1", n, err)
 	body := <-done
 	must.Expect(t, strings.Contains(body, `"result"`), "the call that waited: %s", body)
 	must.Do(t, c.Freeze(ctx, ""))

@@ -381,9 +381,8 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
 			php := startPHP(t, dir)
-			if got := php.send(phpRequest{Verb: http.MethodOptions, Path: "/jsonrpc/methods"}); got != "" {
-				t.Errorf("OPTIONS has the body %s, expected none", got)
-			}
+			got := php.send(phpRequest{Verb: http.MethodOptions, Path: "/jsonrpc/methods"})
+			must.Expect(t, got == "", "OPTIONS has the body %s, expected none", got)
 			if got, want := php.send(phpRequest{Verb: http.MethodGet, Path: "/jsonrpc/methods"}), collection(t, site); got != want {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {

@@ -71,16 +71,14 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestEncodeRefusesWhatPHPRefuses(t *testing.T) {
-	if _, err := php.Encode(math.Inf(1)); !errors.Is(err, php.ErrInfNaN) {
-		t.Errorf("infinity: %v", err)
-	}
+	_, err := php.Encode(math.Inf(1))
+	must.Expect(t, errors.Is(err, php.ErrInfNaN), "infinity: %v", err)
 	deep := php.List()
 	for range 512 {
 		deep = php.List(deep)
 	}
-	if _, err := php.Encode(deep); !errors.Is(err, php.ErrDepth) {
-		t.Errorf("513 levels: %v", err)
-	}
+	_, err = php.Encode(deep)
+	must.Expect(t, errors.Is(err, php.ErrDepth), "513 levels: %v", err)
 }
 
 func TestLiteralKeepsNumbersAndShape(t *testing.T) {
@@ -96,16 +94,14 @@ func TestMembersAndElementsGiveTheBytesAsWritten(t *testing.T) {
 	for _, m := range php.Members(doc) {
 		got = append(got, m.Name+"="+string(m.Raw))
 	}
-	if want := `a={"x": [1, 2]}|bA="}\","|a=1.0`; strings.Join(got, "|") != want {
-		t.Errorf("members %q, want %q", got, want)
-	}
+	want := `a={"x": [1, 2]}|bA="}\","|a=1.0`
+	must.Expect(t, strings.Join(got, "|") == want, "members %q, want %q", got, want)
 	got = nil
 	for _, e := range php.Elements([]byte(`[1 ,[2,3], {"a":"]"} ]`)) {
 		got = append(got, string(e))
 	}
-	if want := `1|[2,3]|{"a":"]"}`; strings.Join(got, "|") != want {
-		t.Errorf("elements %q, want %q", got, want)
-	}
+	want = `1|[2,3]|{"a":"]"}`
+	must.Expect(t, strings.Join(got, "|") == want, "elements %q, want %q", got, want)
 	must.Expect(t, php.Members([]byte("[]")) == nil && php.Elements([]byte("{}")) == nil, "a list has members, or an object elements")
 }
 

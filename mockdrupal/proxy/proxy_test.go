@@ -198,15 +198,13 @@ func TestStaleDiscoveryBeforeARealSite(t *testing.T) {
 
 func TestProxyBeforeASiteThatIsDown(t *testing.T) {
 	site, before, p := proxied(t)
-	if err := p.Reachable(context.Background()); err != nil {
-		t.Errorf("the site is up, and Reachable says %v", err)
-	}
+	err := p.Reachable(context.Background())
+	must.Expect(t, err == nil, "the site is up, and Reachable says %v", err)
 	site.Close()
 	status, _ := post(t, before.URL, asAgent, `{}`)
 	must.Expect(t, status == http.StatusBadGateway, "before a dead site the proxy responds with %d, want 502", status)
-	if err := p.Reachable(context.Background()); err == nil {
-		t.Error("the site is down, and Reachable says nothing")
-	}
+	err = p.Reachable(context.Background())
+	must.Expect(t, err != nil, "the site is down, and Reachable says nothing")
 }
 
 func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {

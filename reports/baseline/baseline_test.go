@@ -147,9 +147,8 @@ func TestApply(t *testing.T) {
 			for _, p := range r.BaselineProblems {
 				problems = append(problems, p.Text)
 			}
-			if got := strings.Join(problems, "; "); (c.problem == "") != (got == "") || !strings.Contains(got, c.problem) {
-				t.Errorf("problems are %q, want %q", got, c.problem)
-			}
+			got := strings.Join(problems, "; ")
+			must.Expect(t, (c.problem == "") == (got == "") && strings.Contains(got, c.problem), "problems are %q, want %q", got, c.problem)
 			if got := r.ExitCode(); got != c.code {
 				t.Errorf("exit code is %d, want %d: %s", got, c.code, r.Headline())
 			}
@@ -212,9 +211,8 @@ func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
 	if want := "search (not in the baseline; other faults that are: 1)"; got.Subject() != want {
 		t.Errorf("the subject is %q, want %q", got.Subject(), want)
 	}
-	if want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"; got.Message != want {
-		t.Errorf("the message is %q, want %q", got.Message, want)
-	}
+	want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"
+	must.Expect(t, got.Message == want, "the message is %q, want %q", got.Message, want)
 }
 
 // What could not be tested because of a clause that the baseline excuses is known, too, and gets no entry of its own; what is

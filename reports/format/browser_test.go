@@ -55,33 +55,28 @@ func TestPage(t *testing.T) {
 		b := chrome.Open(t, window, address, 1280, 900)
 		b.Run(chromedp.Click(`label:has([value=fail])`))
 		b.Until(`location.hash === '#verdict=fail'`)
-		if got := settled(b, "mapping/no-params-object describe/reflects-safely"); got != "mapping/no-params-object describe/reflects-safely" {
-			t.Errorf("the verdict filter leaves %s", got)
-		}
+		got := settled(b, "mapping/no-params-object describe/reflects-safely")
+		must.Expect(t, got == "mapping/no-params-object describe/reflects-safely", "the verdict filter leaves %s", got)
 		b.Run(chromedp.SetValue(`select[name=area]`, "describe"), chromedp.Evaluate[chromedp.Void](`document.querySelector('select[name=area]').dispatchEvent(new Event('input', {bubbles: true}))`))
 		b.Until(`location.hash === '#verdict=fail&area=describe'`)
 		b.Run(chromedp.Reload())
-		if got := settled(b, "describe/reflects-safely"); got != "describe/reflects-safely" {
-			t.Errorf("the reloaded address shows %s", got)
-		}
-		if got := chrome.Eval[string](b, `document.getElementById('shown').textContent`); got != "1 of 11 clauses" {
-			t.Errorf("the count says %q", got)
-		}
+		got = settled(b, "describe/reflects-safely")
+		must.Expect(t, got == "describe/reflects-safely", "the reloaded address shows %s", got)
+		got = chrome.Eval[string](b, `document.getElementById('shown').textContent`)
+		must.Expect(t, got == "1 of 11 clauses", "the count says %q", got)
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && ![...document.querySelectorAll('details.result')].some(d => d.hidden)`)
 		b.Run(chromedp.SendKeys(`input[name=q]`, "the mock drupal STOPPED"))
-		if got := settled(b, "invoke/answers-result"); got != "invoke/answers-result" {
-			t.Errorf("the text filter leaves %s", got)
-		}
+		got = settled(b, "invoke/answers-result")
+		must.Expect(t, got == "invoke/answers-result", "the text filter leaves %s", got)
 		b.Run(chromedp.SendKeys(`input[name=q]`, "!"))
 		b.Until(`!document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`a[href="#level=SHOULD&area=invoke"]`))
 		b.Until(`location.hash === '#level=SHOULD&area=invoke'`)
-		if got := settled(b, "invoke/null-result"); got != "invoke/null-result" {
-			t.Errorf("a cell of the picture leads to %s", got)
-		}
+		got = settled(b, "invoke/null-result")
+		must.Expect(t, got == "invoke/null-result", "a cell of the picture leads to %s", got)
 	})
 
 	t.Run("a deep link opens its clause with both sides", func(t *testing.T) {

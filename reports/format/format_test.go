@@ -187,12 +187,10 @@ func TestDiffMarksWhatDiffers(t *testing.T) {
 		}
 		return b.String()
 	}
-	if s := join(want); s != "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}" {
-		t.Errorf("expected is marked %s", s)
-	}
-	if s := join(got); s != "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}" {
-		t.Errorf("actual is marked %s", s)
-	}
+	s := join(want)
+	must.Expect(t, s == "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}", "expected is marked %s", s)
+	s = join(got)
+	must.Expect(t, s == "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}", "actual is marked %s", s)
 }
 
 func TestGitHubReportsToTheJob(t *testing.T) {

@@ -98,13 +98,11 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 		data := must.Get(io.ReadAll(response.Body))(t)
 		return string(data)
 	}
-	if page := body(); !strings.Contains(page, "There is no report in this folder yet") {
-		t.Errorf("an empty folder shows\n%s", page)
-	}
+	page := body()
+	must.Expect(t, strings.Contains(page, "There is no report in this folder yet"), "an empty folder shows\n%s", page)
 	must.Do(t, format.WriteAll(sample.Kept(), dir))
-	if page := body(); !strings.Contains(page, "Example bridge") {
-		t.Errorf("a new report is not shown\n%s", page)
-	}
+	page = body()
+	must.Expect(t, strings.Contains(page, "Example bridge"), "a new report is not shown\n%s", page)
 	cancel()
 	err := <-done
 	must.Expect(t, err == nil, "ends with %v", err)

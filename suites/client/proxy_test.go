@@ -109,12 +109,10 @@ func TestSuspects(t *testing.T) {
 		"credentials are so": {"list/answers-json", &Response{Status: 401, Header: http.Header{"Content-Type": {"application/json"}, "Www-Authenticate": {"Basic"}}, Body: []byte(envelope), Sent: http.Header{"Authorization": {"Basic x"}}}, "Authorization"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := seen.Suspects(c.clause, c.a); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {
-				t.Errorf("it says %q, want %q", got, c.want)
-			}
-			if got := unseen.Suspects(c.clause, c.a); got != "" {
-				t.Errorf("without a proxy it says %q", got)
-			}
+			got := seen.Suspects(c.clause, c.a)
+			must.Expect(t, (got != "") == (c.want != "") && strings.Contains(got, c.want), "it says %q, want %q", got, c.want)
+			got = unseen.Suspects(c.clause, c.a)
+			must.Expect(t, got == "", "without a proxy it says %q", got)
 		})
 	}
 }

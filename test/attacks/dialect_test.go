@@ -98,15 +98,13 @@ func TestDialectOfOneParameterCostsNothing(t *testing.T) {
 				call := func(arguments string) identityReply {
 					return identitySend(t, "POST", base+"/mcp/tools/invoke", `{"name":"content.odd","arguments":`+arguments+`}`)
 				}
-				if r := call(`{"n":2,"pair":["a",1]}`); r.status != 200 {
-					t.Errorf("good arguments: %d %s", r.status, r.body)
-				}
+				r := call(`{"n":2,"pair":["a",1]}`)
+				must.Expect(t, r.status == 200, "good arguments: %d %s", r.status, r.body)
 				if r := call(`{"n":4}`); r.status != 400 || !strings.Contains(r.body, `"parameter":"n"`) {
 					t.Errorf("what another parameter says: %d %s", r.status, r.body)
 				}
-				if r := call(`{"odd":5}`); r.status != 400 {
-					t.Errorf("what the parameter itself says: %d %s", r.status, r.body)
-				}
+				r = call(`{"odd":5}`)
+				must.Expect(t, r.status == 400, "what the parameter itself says: %d %s", r.status, r.body)
 				n := asked.Swap(0)
 				must.Expect(t, n <= 0, "%d requests for a schema", n)
 			})

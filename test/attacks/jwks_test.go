@@ -58,9 +58,8 @@ func TestJWKSServerThatHangs(t *testing.T) {
 	a := newJWKSServer(t)
 	base, ahead := jwksBridge(t, a)
 	good := a.Issue("7", jwksResource)
-	if status, _ := jwksList(t, base, good); status != 200 {
-		t.Fatalf("a good token: %d", status)
-	}
+	status, _ := jwksList(t, base, good)
+	must.Assert(t, status == 200, "a good token: %d", status)
 	a.Misbehave(authserver.Hangs)
 	before := a.Requests(authserver.KeysPath)
 	for _, later := range []time.Duration{15 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
@@ -94,9 +93,8 @@ func TestJWKSFloodOfInventedKeys(t *testing.T) {
 	if status, _ := jwksList(t, base, a.Issue("7", jwksResource, map[string]any{"iss": "https://other.example"})); status != 401 || a.Requests("") != 0 {
 		t.Errorf("another issuer's token: %d, the keys were asked for %d times", status, a.Requests(""))
 	}
-	if status, _ := jwksList(t, base, a.Issue("7", jwksResource)); status != 200 {
-		t.Fatalf("a good token: %d", status)
-	}
+	status, _ := jwksList(t, base, a.Issue("7", jwksResource))
+	must.Assert(t, status == 200, "a good token: %d", status)
 	ahead.Add(int64(time.Minute))
 	before := a.Requests(authserver.KeysPath)
 	for i := range 200 {
@@ -107,7 +105,6 @@ func TestJWKSFloodOfInventedKeys(t *testing.T) {
 	must.Expect(t, n <= 1, "200 invented keys within a moment: the keys were asked for %d times", n)
 	a.Rotate()
 	ahead.Add(int64(6 * time.Second))
-	if status, _ := jwksList(t, base, a.Issue("7", jwksResource)); status != 200 {
-		t.Errorf("a key that is new: %d", status)
-	}
+	status, _ = jwksList(t, base, a.Issue("7", jwksResource))
+	must.Expect(t, status == 200, "a key that is new: %d", status)
 }

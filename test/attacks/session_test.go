@@ -54,12 +54,10 @@ func TestSessionFloodOfAnonymousInitializes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if status := sessionPing(t, base, known, agent...); status != 200 {
-		t.Errorf("the session of a known caller: %d", status)
-	}
-	if status := sessionPing(t, base, unknown); status != 200 {
-		t.Errorf("an anonymous session in use: %d", status)
-	}
+	status := sessionPing(t, base, known, agent...)
+	must.Expect(t, status == 200, "the session of a known caller: %d", status)
+	status = sessionPing(t, base, unknown)
+	must.Expect(t, status == 200, "an anonymous session in use: %d", status)
 	sessionOpen(t, base, agent...)
 }
 
@@ -150,13 +148,11 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 				t.Errorf("%v: %d %s", cause, r.status, r.body)
 			}
 		}
-		if r := identitySend(t, "GET", base+"/readyz", ""); r.status != 200 {
-			t.Errorf("%v: /readyz gives %d", cause, r.status)
-		}
+		r := identitySend(t, "GET", base+"/readyz", "")
+		must.Expect(t, r.status == 200, "%v: /readyz gives %d", cause, r.status)
 		transport.exhausted.Store(nil)
-		if r := identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...); r.status != 200 {
-			t.Errorf("%v, a moment later: %d %s", cause, r.status, r.body)
-		}
+		r = identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...)
+		must.Expect(t, r.status == 200, "%v, a moment later: %d %s", cause, r.status, r.body)
 	}
 	// A site that is dead is still taken for dead.
 	dead := httptest.NewServer(http.NotFoundHandler())

@@ -51,9 +51,8 @@ var throttleFronts = []string{"list", "describe", "invoke", "admin", "mcp"}
 func TestThrottleGuessesOfOneAccount(t *testing.T) {
 	site := newIdentitySite(t)
 	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.1"} })
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
-		t.Fatalf("the right password: %d %s", r.status, r.body)
-	}
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Assert(t, r.status == 200, "the right password: %d %s", r.status, r.body)
 	limited := 0
 	for i := range 60 {
 		name := []string{"user1", "USER1", " user1", "Üser1"}[i%3]
@@ -71,20 +70,17 @@ func TestThrottleGuessesOfOneAccount(t *testing.T) {
 		r := throttleGuess(t, base, front, "user1", "user1-pass")
 		must.Expect(t, r.status == 200, "%s with the right password, known good: %d %s", front, r.status, r.body)
 	}
-	if r := throttleGuess(t, base, "list", "user2", "user2-pass"); r.status != 200 {
-		t.Errorf("another account: %d %s", r.status, r.body)
-	}
+	r = throttleGuess(t, base, "list", "user2", "user2-pass")
+	must.Expect(t, r.status == 200, "another account: %d %s", r.status, r.body)
 }
 
 // One wrong password keeps nobody out.
 func TestThrottleOneWrongPassword(t *testing.T) {
 	base := identityBridge(t, newIdentitySite(t).URL)
-	if r := throttleGuess(t, base, "list", "user1", "wrong"); r.status != 403 {
-		t.Errorf("the wrong password: %d", r.status)
-	}
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
-		t.Errorf("the right one after it: %d %s", r.status, r.body)
-	}
+	r := throttleGuess(t, base, "list", "user1", "wrong")
+	must.Expect(t, r.status == 403, "the wrong password: %d", r.status)
+	r = throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Expect(t, r.status == 200, "the right one after it: %d %s", r.status, r.body)
 }
 
 // Guessing over many accounts does not lock the bridge's address at the site, from one client or from many.
@@ -183,9 +179,8 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 				return throttleAsk(t, base, c.fronts[i%len(c.fronts)], "Authorization", "Bearer "+token, "X-Forwarded-For", from)
 			}
 			const attacker, other = "198.51.100.1", "198.51.100.2"
-			if r := ask(0, "token-in-use", attacker); r.status != 200 {
-				t.Fatalf("a token, before the guesses: %d %s", r.status, r.body)
-			}
+			r := ask(0, "token-in-use", attacker)
+			must.Assert(t, r.status == 200, "a token, before the guesses: %d %s", r.status, r.body)
 			compared := 0
 			for i := range 60 {
 				switch r := ask(i, fmt.Sprint("guess", i), attacker); {
@@ -200,12 +195,10 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 			wrong, right := ask(0, "guess-more", attacker), ask(0, "token-unused", attacker)
 			must.Expect(t, right.status == 429 && right.body == wrong.body,
 				"the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
-			if r := ask(0, "token-in-use", attacker); r.status != 200 {
-				t.Errorf("a token in use, from the same address: %d %s", r.status, r.body)
-			}
-			if r := ask(0, "token-unused", other); r.status != 200 {
-				t.Errorf("a token from another address: %d %s", r.status, r.body)
-			}
+			r = ask(0, "token-in-use", attacker)
+			must.Expect(t, r.status == 200, "a token in use, from the same address: %d %s", r.status, r.body)
+			r = ask(0, "token-unused", other)
+			must.Expect(t, r.status == 200, "a token from another address: %d %s", r.status, r.body)
 		})
 	}
 }
@@ -224,16 +217,14 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); site.counts().asked < 4 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if n := site.counts().refused; n >= throttleDrupalUser {
-		t.Errorf("%d guesses are at the site at once", n)
-	}
+	n := site.counts().refused
+	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
 	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")
 	must.Expect(t, r.status == 200, "who is known, meanwhile: %d %s", r.status, r.body)
 	close(release)
 	group.Wait()
-	if n := site.counts().refused; n >= throttleDrupalUser {
-		t.Errorf("the site refused %d", n)
-	}
+	n = site.counts().refused
+	must.Expect(t, n < throttleDrupalUser, "the site refused %d", n)
 }
 
 // The site gets the client's address where it is asked to count by that, and never one that a client wrote.

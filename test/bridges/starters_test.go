@@ -34,15 +34,13 @@ func TestStarters(t *testing.T) {
 				t.Skipf("SKIPPED: the %s starter is not run: %q: %v: %s", s.Language, probe, err, out)
 			}
 			directory := filepath.Join(t.TempDir(), "bridge")
-			if out, err := exec.Command(binary, "init", s.Language, directory).CombinedOutput(); err != nil {
-				t.Fatalf("init: %v: %s", err, out)
-			}
+			out, err := exec.Command(binary, "init", s.Language, directory).CombinedOutput()
+			must.Assert(t, err == nil, "init: %v: %s", err, out)
 			words := strings.Fields(s.Test)
 			own := exec.Command(words[0], words[1:]...)
 			own.Dir = directory
-			if out, err := own.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", s.Test, err, out)
-			}
+			out, err = own.CombinedOutput()
+			must.Expect(t, err == nil, "%s: %v\n%s", s.Test, err, out)
 			want, more := reports.Conformant, []string{"--ready-timeout", "2m"} // go run compiles first
 			if !slices.ContainsFunc(bridges, func(b bridge) bool { return b.isStarter() && b.directory == s.Language }) {
 				more = append(more, "--cases", "40")

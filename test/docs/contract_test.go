@@ -96,13 +96,11 @@ func TestContractExamples(t *testing.T) {
 		}
 		if e.fault != "" {
 			var f mockdrupal.Fault
-			if err := json.Unmarshal([]byte(e.fault), &f); err != nil {
-				t.Fatalf("line %d: %v", e.line, err)
-			}
+			err := json.Unmarshal([]byte(e.fault), &f)
+			must.Assert(t, err == nil, "line %d: %v", e.line, err)
 			f.Route, f.Count = "jsonrpc", 1
-			if _, err := bed.Drupal.Arm(f); err != nil {
-				t.Fatalf("line %d: %v", e.line, err)
-			}
+			_, err = bed.Drupal.Arm(f)
+			must.Assert(t, err == nil, "line %d: %v", e.line, err)
 		}
 		difference := e.send(target)
 		must.Expect(t, difference == "", "docs/contract.md:%d: %s", e.line, difference)

@@ -31,9 +31,8 @@ func TestFPM(t *testing.T) {
 				"SKIPPED: php-fpm or nginx is not installed, or this is not root: the starter in PHP is not tested under FPM")
 			dir, site := t.TempDir(), free(t)
 			starter, socket := filepath.Join(dir, "bridge"), filepath.Join(dir, "fpm.sock")
-			if out, err := exec.Command(program.Build(t), "init", "php", starter).CombinedOutput(); err != nil {
-				t.Fatalf("init: %v: %s", err, out)
-			}
+			out, err := exec.Command(program.Build(t), "init", "php", starter).CombinedOutput()
+			must.Assert(t, err == nil, "init: %v: %s", err, out)
 			here := strings.NewReplacer("/run/php/bridge.sock", socket, "/srv/bridge", starter, "http://127.0.0.1:8080", "http://"+site, "www-data", "root",
 				"include fastcgi_params", "include /etc/nginx/fastcgi_params")
 			write(t, filepath.Join(dir, "fpm.conf"), "[global]\nerror_log = "+dir+"/fpm.log\n"+here.Replace(c.pool)+"\n")

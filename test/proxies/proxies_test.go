@@ -53,9 +53,8 @@ func nodeStarter(t *testing.T, site string) (string, []string) {
 		t.Skip("SKIPPED: node is not installed")
 	}
 	dir := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command(program.Build(t), "init", "node", dir).CombinedOutput(); err != nil {
-		t.Fatalf("init: %v: %s", err, out)
-	}
+	out, err := exec.Command(program.Build(t), "init", "node", dir).CombinedOutput()
+	must.Assert(t, err == nil, "init: %v: %s", err, out)
 	address := free(t)
 	serve(t, []string{"DRUPAL_URL=http://" + site, "BRIDGE_LISTEN=" + address, "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=1"}, "node", filepath.Join(dir, "bridge.js"))
 	awaitListening(t, address)

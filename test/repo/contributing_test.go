@@ -123,9 +123,8 @@ func TestAMovedModuleResolves(t *testing.T) {
 		out, err := inTree(t, dir, line)
 		must.Assert(t, err == nil, "%s: %v\n%s", line, err, out)
 	}
-	if out, err := inTree(t, dir, "grep -rlI '"+old+"' ."); err == nil {
-		t.Errorf("these still name %s:\n%s", old, out)
-	}
+	out, err := inTree(t, dir, "grep -rlI '"+old+"' .")
+	must.Expect(t, err != nil, "these still name %s:\n%s", old, out)
 	// A move changes imports alone: that each is found, in tests as well, says what a build would in a hundredth of the time.
 	if out, err := inTree(t, dir, "go list -m && go list -test -deps ./... >/dev/null"); err != nil || !strings.HasPrefix(out, "example.org/you/bridgecheck\n") {
 		t.Errorf("the moved module does not resolve: %v\n%s", err, out)

@@ -37,11 +37,9 @@ func TestArchivesAndImageHoldTheNotices(t *testing.T) {
 func TestAModuleWithoutALicenceIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	m := module{name: "example.org/x v1", dir: dir, folders: map[string]bool{dir: true}}
-	if files, err := m.licences(); err == nil {
-		t.Errorf("licences() = %v, expected an error", files)
-	}
+	files, err := m.licences()
+	must.Expect(t, err != nil, "licences() = %v, expected an error", files)
 	must.Do(t, os.WriteFile(dir+"/LICENCE.md", []byte("terms"), 0o600))
-	if files, err := m.licences(); err != nil || len(files) != 1 {
-		t.Errorf("licences() = %v, %v, expected one file", files, err)
-	}
+	files, err = m.licences()
+	must.Expect(t, err == nil && len(files) == 1, "licences() = %v, %v, expected one file", files, err)
 }

@@ -104,12 +104,10 @@ func TestDepthCountsSchemas(t *testing.T) {
 	for range 31 {
 		schema = fmt.Sprintf(`{"type":"object","properties":{"below":%s}}`, schema)
 	}
-	if got := jsonschema.Depth(parse(t, schema)); got != 32 {
-		t.Errorf("31 schemas around one are %d levels deep, want 32", got)
-	}
-	if got := jsonschema.Depth(parse(t, `{"default":[[{"a":[]}]]}`)); got != 5 {
-		t.Errorf("four levels of data in a schema are %d levels deep, want 5", got)
-	}
+	got := jsonschema.Depth(parse(t, schema))
+	must.Expect(t, got == 32, "31 schemas around one are %d levels deep, want 32", got)
+	got = jsonschema.Depth(parse(t, `{"default":[[{"a":[]}]]}`))
+	must.Expect(t, got == 5, "four levels of data in a schema are %d levels deep, want 5", got)
 }
 
 func TestSizeIsThatOfTheBarestForm(t *testing.T) {
