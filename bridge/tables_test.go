@@ -129,9 +129,7 @@ func TestEveryOptionIsASetting(t *testing.T) {
 			if field.Anonymous || reflect.ValueOf(o).FieldByIndex(field.Index).IsZero() {
 				continue
 			}
-			if set[field.Name] != "" {
-				t.Errorf("%s and %s are the same option", set[field.Name], s.Name)
-			}
+			must.Expect(t, set[field.Name] == "", "%s and %s are the same option", set[field.Name], s.Name)
 			set[field.Name] = s.Name
 		}
 	}

@@ -36,9 +36,8 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 				res.Body.Close()
 			}
 			e := s.Journal().Entries(0)
-			if !e[2].SentCookie("marker-agent", "1") || !e[3].SentCookie("marker-admin", "2") {
-				t.Errorf("the own cookies did not come back: %v, %v", e[2].Cookies, e[3].Cookies)
-			}
+			must.Expect(t, e[2].SentCookie("marker-agent", "1") && e[3].SentCookie("marker-admin", "2"),
+				"the own cookies did not come back: %v, %v", e[2].Cookies, e[3].Cookies)
 			got := e[1].SentCookie("marker-agent", "1")
 			must.Expect(t, got == shared, "the agent's cookie came with the admin's request: %v, want %v", got, shared)
 			if len(e[0].SetCookies) != 1 || e[0].SetCookies[0].Name != "marker-agent" || e[0].SetCookies[0] == e[2].SetCookies[0] || len(e[4].SetCookies) != 0 {

@@ -88,9 +88,8 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
 		t.Fatalf("discovery: %+v", doc)
 	}
-	if want := s.URL + "/jsonrpc/methods/test.echo"; doc.Data[0].Links.Self != want {
-		t.Errorf("self link %s, want %s", doc.Data[0].Links.Self, want)
-	}
+	want := s.URL + "/jsonrpc/methods/test.echo"
+	must.Expect(t, doc.Data[0].Links.Self == want, "self link %s, want %s", doc.Data[0].Links.Self, want)
 }
 
 func TestAccessInBothLayers(t *testing.T) {

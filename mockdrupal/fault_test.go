@@ -77,9 +77,8 @@ const whoami = `{"jsonrpc":"2.0","id":7,"method":"test.whoami"}`
 func contains(status, text string) func(*testing.T, received) {
 	return func(t *testing.T, w received) {
 		t.Helper()
-		if w.err != nil || !strings.HasPrefix(w.head(), "HTTP/1.1 "+status) || !strings.Contains(w.body(), text) {
-			t.Errorf("want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
-		}
+		must.Expect(t, w.err == nil && strings.HasPrefix(w.head(), "HTTP/1.1 "+status) && strings.Contains(w.body(), text),
+			"want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
 	}
 }
 
@@ -99,9 +98,8 @@ func declares(t *testing.T, w received, off int) {
 			fmt.Sscan(v, &length)
 		}
 	}
-	if got := len(w.body()); (length-got)*off <= 0 {
-		t.Errorf("announced %d bytes, sent %d:\n%s", length, got, shorten(w.raw))
-	}
+	got := len(w.body())
+	must.Expect(t, (length-got)*off > 0, "announced %d bytes, sent %d:\n%s", length, got, shorten(w.raw))
 }
 
 // faultCases show every kind of fault on a connection.
@@ -137,36 +135,26 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.HTML}, "", 0, contains("200", "<title>Error | Small</title>")},
 	{mockdrupal.Fault{Kind: fault.Empty}, "", 0, func(t *testing.T, w received) {
 		contains("200", "")(t, w)
-		if w.body() != "" {
-			t.Errorf("want no body, saw %s", w.body())
-		}
+		must.Expect(t, w.body() == "", "want no body, saw %s", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.ContentType}, "", 1, func(t *testing.T, w received) {
-		if !strings.Contains(w.head(), "Content-Type: text/plain") {
-			t.Errorf("want text/plain, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.Contains(w.head(), "Content-Type: text/plain"), "want text/plain, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.Garbage}, "", 1, func(t *testing.T, w received) {
 		contains("200", "{")(t, w)
-		if json.Valid([]byte(w.body())) {
-			t.Errorf("want no JSON, saw %s", w.body())
-		}
+		must.Expect(t, !json.Valid([]byte(w.body())), "want no JSON, saw %s", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.Trailing}, "", 1, func(t *testing.T, w received) {
 		contains("200", "}\n<br />")(t, w)
 	}},
 	{mockdrupal.Fault{Kind: fault.InvalidUTF8}, "", 1, func(t *testing.T, w received) {
-		if utf8.ValidString(w.body()) {
-			t.Errorf("want invalid UTF-8, saw %q", w.body())
-		}
+		must.Expect(t, !utf8.ValidString(w.body()), "want invalid UTF-8, saw %q", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}, "", 0, contains("200", `"result":NaN}`)},
 	{mockdrupal.Fault{Kind: fault.Excess}, "", 1, contains("200", `"id":8,"result":"stray"}`)},
 	{mockdrupal.Fault{Kind: fault.CloseIdle}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"name":"agent"`)(t, w)
-		if strings.Contains(strings.ToLower(w.head()), "connection: close") {
-			t.Errorf("the end is announced: %s", w.head())
-		}
+		must.Expect(t, !strings.Contains(strings.ToLower(w.head()), "connection: close"), "the end is announced: %s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
 	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
@@ -185,9 +173,7 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.HugeGzip, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)}, // the request accepts no gzip
 	{mockdrupal.Fault{Kind: fault.SetCookie, Cookie: "marker=one; Path=/"}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"name":"agent"`)(t, w)
-		if !strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/") {
-			t.Errorf("want the marker's cookie, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/"), "want the marker's cookie, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.Gzip}, "", 1, func(t *testing.T, w received) {
 		r, err := gzip.NewReader(strings.NewReader(w.body()))
@@ -199,9 +185,8 @@ var faultCases = []struct {
 		}
 	}},
 	{mockdrupal.Fault{Kind: fault.Redirect}, "", 0, func(t *testing.T, w received) {
-		if !strings.HasPrefix(w.head(), "HTTP/1.1 302") || !strings.Contains(w.head(), "Location: http://elsewhere.invalid/") {
-			t.Errorf("want a redirect elsewhere, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.HasPrefix(w.head(), "HTTP/1.1 302") && strings.Contains(w.head(), "Location: http://elsewhere.invalid/"),
+			"want a redirect elsewhere, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.NullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
 	{mockdrupal.Fault{Kind: fault.ListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
@@ -284,9 +269,8 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	must.Do(t, s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}))
 	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
 	disarm()
-	if w := send(t, s, "GET", "/jsonrpc/methods", ""); strings.Contains(w.body(), "test.echo") {
-		t.Errorf("the disabled method is still shown: %s", shorten(w.raw))
-	}
+	w := send(t, s, "GET", "/jsonrpc/methods", "")
+	must.Expect(t, !strings.Contains(w.body(), "test.echo"), "the disabled method is still shown: %s", shorten(w.raw))
 }
 
 func TestConnectionsTimeOutForAWhile(t *testing.T) {

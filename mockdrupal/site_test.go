@@ -96,13 +96,10 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 		t.Errorf("entry %+v", batch)
 	}
 	call(t, s, "agent", whoami)
-	if first := j.Entries(0)[0].Seq; first != 2 || j.Dropped() != 1 {
-		t.Errorf("the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
-	}
+	first := j.Entries(0)[0].Seq
+	must.Expect(t, first == 2 && j.Dropped() == 1, "the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
 	j.Clear()
-	if len(j.Entries(0)) != 0 || j.Last() != 4 {
-		t.Errorf("after clearing: %d entries, last %d", len(j.Entries(0)), j.Last())
-	}
+	must.Expect(t, len(j.Entries(0)) == 0 && j.Last() == 4, "after clearing: %d entries, last %d", len(j.Entries(0)), j.Last())
 }
 
 func get(t *testing.T, s *mockdrupal.Server, query string) string {

@@ -42,9 +42,8 @@ func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 		t.Errorf("%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
 	}
 	line := r.With(reports.Fail)[0].Curl
-	if !strings.Contains(line, " --data-binary @bodies/") || line != blamed.Curl() {
-		t.Errorf("the curl line is %s, want %s", line, blamed.Curl())
-	}
+	must.Expect(t, strings.Contains(line, " --data-binary @bodies/") && line == blamed.Curl(),
+		"the curl line is %s, want %s", line, blamed.Curl())
 	if cat, err := exec.LookPath("cat"); err == nil { // as curl finds the file
 		name := line[strings.Index(line, "@bodies/")+1:]
 		show := exec.CommandContext(t.Context(), cat, name[:strings.Index(name, " ")])

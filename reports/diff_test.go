@@ -77,9 +77,7 @@ func TestComparisonAsText(t *testing.T) {
 	}
 	text = string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), long).WriteText(b) }))
 	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(line) > 81 {
-			t.Errorf("a line has %d characters: %q", utf8.RuneCountInString(line), line)
-		}
+		must.Expect(t, utf8.RuneCountInString(line) <= 81, "a line has %d characters: %q", utf8.RuneCountInString(line), line)
 	}
 	must.Expect(t, strings.Contains(text, "\n  … and 10 more; --json has all\n"), "60 changes are not bounded:\n%s", text)
 	same := string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), sample.Kept()).WriteText(b) }))

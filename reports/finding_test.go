@@ -40,9 +40,8 @@ func TestConclude(t *testing.T) {
 			r := reports.Result{Message: "as it was", Verdict: reports.Fail, Findings: c.findings, Evidence: evidence}
 			r.Conclude()
 			for range 2 { // concluding again changes nothing
-				if r.Message != c.message || r.Subject() != c.subject || r.Curl != c.curl {
-					t.Errorf("message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
-				}
+				must.Expect(t, r.Message == c.message && r.Subject() == c.subject && r.Curl == c.curl,
+					"message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
 				r.Conclude()
 			}
 			if lead, ok := r.Lead(); ok && (r.Expected != lead.Expected || r.Actual != lead.Actual) {
@@ -94,9 +93,8 @@ func TestEarlierReportsAreRead(t *testing.T) {
 	failed := r.With(reports.Fail)[0]
 	must.Expect(t, len(failed.Findings) == 2 && failed.Findings[1].Tool == "content.list" && failed.Findings[0].Request == nil,
 		"the findings are %+v", failed.Findings)
-	if failed.Subject() != failed.Message || failed.Expected != "`{}`" || !strings.HasPrefix(failed.Curl, "curl -i ") {
-		t.Errorf("the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
-	}
+	must.Expect(t, failed.Subject() == failed.Message && failed.Expected == "`{}`" && strings.HasPrefix(failed.Curl, "curl -i "),
+		"the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
 	err := format.WriteAll(r, t.TempDir())
 	must.Expect(t, err == nil, "%v", err)
 }
@@ -121,9 +119,8 @@ func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
 			words = append(words, "-g")
 		}
 		words = append(words, "-u", user+`:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: "+header, "-H", "Content-Type:", "--data-binary", body, e.Request.URL)
-		if want := strings.Join(words, "\n") + "\n"; string(out) != want {
-			t.Fatalf("%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
-		}
+		want := strings.Join(words, "\n") + "\n"
+		must.Assert(t, string(out) == want, "%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
 	})
 }
 

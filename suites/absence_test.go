@@ -86,9 +86,8 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 				front.ServeHTTP(w, r)
 			})))
 			wantNothingBlamed(t, report)
-			if !strings.Contains(report.CutShort, c.says) || report.ExitCode() != 4 {
-				t.Errorf("cut short for %q with exit code %d, want %q and 4", report.CutShort, report.ExitCode(), c.says)
-			}
+			must.Expect(t, strings.Contains(report.CutShort, c.says) && report.ExitCode() == 4,
+				"cut short for %q with exit code %d, want %q and 4", report.CutShort, report.ExitCode(), c.says)
 		})
 	}
 }

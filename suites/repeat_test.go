@@ -129,9 +129,8 @@ func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 			for _, r := range report.With(reports.Fail, reports.Warn, reports.Error) {
 				t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 			}
-			if drops() < 20 || report.Summary.Pass < 6 {
-				t.Errorf("%d connections were dropped, %d clauses kept: nothing was shown", drops(), report.Summary.Pass)
-			}
+			must.Expect(t, drops() >= 20 && report.Summary.Pass >= 6,
+				"%d connections were dropped, %d clauses kept: nothing was shown", drops(), report.Summary.Pass)
 		})
 	}
 }
@@ -157,9 +156,8 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 				must.Expect(t, n <= 1, "%d times: %s", n, request)
 			}
 			must.Expect(t, len(q.asked) > 0, "nothing was invoked")
-			if c.o.Only[0] == "invoke/answers-result" && report.Results[0].Verdict != reports.Fail {
-				t.Errorf("a bridge that gives no response is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
-			}
+			must.Expect(t, c.o.Only[0] != "invoke/answers-result" || report.Results[0].Verdict == reports.Fail,
+				"a bridge that gives no response is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
 		})
 	}
 }

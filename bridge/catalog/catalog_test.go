@@ -149,9 +149,7 @@ func TestAChangeBetweenPages(t *testing.T) {
 			p = l.Page(now, p.Next)
 		}
 		for _, name := range kept {
-			if count[name] != 1 {
-				t.Fatalf("%s came %d times; before %v, after %v", name, count[name], before, after)
-			}
+			must.Assert(t, count[name] == 1, "%s came %d times; before %v, after %v", name, count[name], before, after)
 		}
 	})
 }

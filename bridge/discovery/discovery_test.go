@@ -93,9 +93,7 @@ func TestStrangersDisplaceNoCaller(t *testing.T) {
 		_, err := e.View(t.Context(), callerNamed(name))
 		must.Expect(t, (err == nil) == (name >= "a"), "%s: %v", name, err)
 	}
-	if asked['a'] != 1 || asked['b'] != 1 {
-		t.Errorf("the site was asked %d and %d times for two callers", asked['a'], asked['b'])
-	}
+	must.Expect(t, asked['a'] == 1 && asked['b'] == 1, "the site was asked %d and %d times for two callers", asked['a'], asked['b'])
 }
 
 func TestNobodyPaysForSetsThatAreGone(t *testing.T) {

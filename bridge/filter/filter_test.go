@@ -40,13 +40,9 @@ func TestUnderscoredNames(t *testing.T) {
 		names := NamingUnderscore.Names(ids)
 		seen := map[string]bool{}
 		for i, name := range names {
-			if seen[name] {
-				t.Fatalf("%q and another id are both called %q: %q", ids[i], name, ids)
-			}
+			must.Assert(t, !seen[name], "%q and another id are both called %q: %q", ids[i], name, ids)
 			seen[name] = true
-			if len(name) > maxName || underscored(name) != name {
-				t.Fatalf("the name %q of %q is not portable", name, ids[i])
-			}
+			must.Assert(t, len(name) <= maxName && underscored(name) == name, "the name %q of %q is not portable", name, ids[i])
 		}
 		reversed := slices.Clone(ids)
 		slices.Reverse(reversed)

@@ -133,9 +133,7 @@ func FuzzStream(f *testing.F) {
 		got, _, err := items(`{"v":[`+doc+`]}`, 1<<20)
 		must.Assert(t, err == nil && len(got) == len(strict.Items), "%q: %v", doc, err)
 		for i, item := range strict.Items {
-			if got[i] != string(item.Raw) {
-				t.Errorf("%q: item %d is %q", doc, i, got[i])
-			}
+			must.Expect(t, got[i] == string(item.Raw), "%q: item %d is %q", doc, i, got[i])
 		}
 	})
 }

@@ -78,9 +78,8 @@ func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 			refused = err
 		}
 	}
-	if kept.ctx.Err() != nil || s.anonymous > maxAnonymous || s.Len() > maxAnonymous+1 {
-		t.Errorf("%d sessions, %d of anonymous callers; the other: %v", s.Len(), s.anonymous, kept.ctx.Err())
-	}
+	must.Expect(t, kept.ctx.Err() == nil && s.anonymous <= maxAnonymous && s.Len() <= maxAnonymous+1,
+		"%d sessions, %d of anonymous callers; the other: %v", s.Len(), s.anonymous, kept.ctx.Err())
 	must.Expect(t, refused == nil || fault.Is(refused, fault.Overloaded), "%v", refused)
 	_, err := open(t, s, callerNamed(t, "bob", "192.0.2.1"), now, true)
 	must.Expect(t, err == nil, "a known caller: %v", err)

@@ -47,9 +47,8 @@ func FuzzReadKey(f *testing.F) {
 		}
 		switch public := k.public.(type) {
 		case *rsa.PublicKey:
-			if public.N.BitLen() < minRSABits || public.N.BitLen() > maxRSABits || public.E < 3 {
-				t.Errorf("%s: a key of %d bits, exponent %d", raw, public.N.BitLen(), public.E)
-			}
+			must.Expect(t, public.N.BitLen() >= minRSABits && public.N.BitLen() <= maxRSABits && public.E >= 3,
+				"%s: a key of %d bits, exponent %d", raw, public.N.BitLen(), public.E)
 		case *ecdsa.PublicKey:
 			_, err := public.Bytes()
 			must.Expect(t, err == nil, "%s: a point that is not on its curve: %v", raw, err)

@@ -77,9 +77,8 @@ func TestOddRepliesAreAStoreThatIsDown(t *testing.T) {
 				took := time.Since(began)
 				must.Expect(t, took <= time.Second, "it takes %s", took)
 				await(t, "the store is taken for down, once in the log", func() bool { return strings.Count(h.logged(), "goes on alone") == 1 })
-				if s.Up() || strings.Contains(h.logged(), "secret") || len(h.logged()) > 1<<10 {
-					t.Errorf("up %v, logged: %.2000s", s.Up(), h.logged())
-				}
+				must.Expect(t, !s.Up() && !strings.Contains(h.logged(), "secret") && len(h.logged()) <= 1<<10,
+					"up %v, logged: %.2000s", s.Up(), h.logged())
 			})
 		}
 	}
@@ -169,9 +168,8 @@ func TestEventsAreHeardOnce(t *testing.T) {
 	fresh := seal(t, store, time.Now())
 	store.Add(fresh, many) // the positive control: it is heard, once
 	await(t, "the event after all those", func() bool { return h.subjects() == heard+" sealed" })
-	if lines := strings.Count(h.logged(), "\n"); lines > 4 { // reached, unreadable, too old, sent again
-		t.Errorf("%d lines are logged:\n%.2000s", lines, h.logged())
-	}
+	lines := strings.Count(h.logged(), "\n")
+	must.Expect(t, lines <= 4, "%d lines are logged:\n%.2000s", lines, h.logged()) // reached, unreadable, too old, sent again
 
 	// Large events are passed over, and cost a reconnection at most.
 	store.Add(strings.Repeat("x", 64<<10), 32)

@@ -102,9 +102,7 @@ func TestEventsReachTheOthers(t *testing.T) {
 	await(t, "the event of the other", func() bool { return heardByB.subjects() == "1" })
 	publish(b, "2")
 	await(t, "the event of the other", func() bool { return heardByC.subjects() == "2" })
-	if heardByA.subjects() != "" {
-		t.Errorf("a replica heard itself, or what it has no key for: %q", heardByA.subjects())
-	}
+	must.Expect(t, heardByA.subjects() == "", "a replica heard itself, or what it has no key for: %q", heardByA.subjects())
 
 	server.Kill()
 	await(t, "the store is taken for down", func() bool {

@@ -152,9 +152,8 @@ func TestNoWindowOverflows(t *testing.T) {
 					}
 				}
 			}
-			if within(accounts[name], AccountWindow) > 3 || within(all, AddressWindow) > 6 {
-				t.Fatalf("%d refusals of %s, %d in all", within(accounts[name], AccountWindow), name, within(all, AddressWindow))
-			}
+			must.Assert(t, within(accounts[name], AccountWindow) <= 3 && within(all, AddressWindow) <= 6,
+				"%d refusals of %s, %d in all", within(accounts[name], AccountWindow), name, within(all, AddressWindow))
 			now = now.Add(time.Duration(rapid.IntRange(0, 3600).Draw(t, "seconds")) * time.Second)
 		}
 		now = now.Add(2 * AccountWindow)

@@ -182,9 +182,7 @@ func TestMethodBecomesTool(t *testing.T) {
 		"description": {d.Description, "Says <b>&amp;</b>"},
 		"title":       {d.Title, "T"},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%s = %s\nwant %s", what, c[0], c[1])
-		}
+		must.Expect(t, c[0] == c[1], "%s = %s\nwant %s", what, c[0], c[1])
 	}
 	must.Expect(t, len(notes) == 1 && strings.Contains(notes[0].Problem, "three"),
 		"notes = %v, want one about the parameter without a schema", notes)
@@ -216,9 +214,8 @@ func FuzzTool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid(catalog.NewTool(d, schema.NewLazy).Encoded()) {
-			t.Errorf("no JSON: %s", catalog.NewTool(d, schema.NewLazy).Encoded())
-		}
+		must.Expect(t, json.Valid(catalog.NewTool(d, schema.NewLazy).Encoded()),
+			"no JSON: %s", catalog.NewTool(d, schema.NewLazy).Encoded())
 		if _, err := schema.Compile(d.InputSchema); err != nil {
 			t.Errorf("input does not compile: %v\n%s", err, d.InputSchema)
 		}

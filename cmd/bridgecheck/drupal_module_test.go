@@ -92,9 +92,7 @@ func TestTheModulesFaultsAreNamed(t *testing.T) {
 		"access/csrf":               `200 {"result"`,
 		"http/method-not-allowed":   "expected 405, got 200",
 	} {
-		if !strings.Contains(messages[id], says) {
-			t.Errorf("%s says %q, want %q in it", id, messages[id], says)
-		}
+		must.Expect(t, strings.Contains(messages[id], says), "%s says %q, want %q in it", id, messages[id], says)
 	}
 }
 

@@ -276,9 +276,7 @@ func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
 			})
 		}
 	})
-	if !slices.Equal(verdicts[0], verdicts[1]) {
-		t.Errorf("one worker: %q\nthree: %q", verdicts[0], verdicts[1])
-	}
+	must.Expect(t, slices.Equal(verdicts[0], verdicts[1]), "one worker: %q\nthree: %q", verdicts[0], verdicts[1])
 }
 
 // outcomeOfRun is what a run gave, without times and ports.

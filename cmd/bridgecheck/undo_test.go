@@ -103,9 +103,7 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 			must.Do(t, before(path))
 			must.Do(t, remember(dir, sessions))
 			info, err := os.Lstat(path)
-			if err != nil || info.Mode() != 0o600 {
-				t.Errorf("the mode is %v (%v), expected a file with 0600", info.Mode(), err)
-			}
+			must.Expect(t, err == nil && info.Mode() == 0o600, "the mode is %v (%v), expected a file with 0600", info.Mode(), err)
 			if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte("SESS=secret")) {
 				t.Errorf("the file holds %q (%v)", data, err)
 			}

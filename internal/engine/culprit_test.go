@@ -65,7 +65,6 @@ func TestCulpritRuleOfACircle(t *testing.T) {
 		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable}, b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable},
 	}}
 	r.settle()
-	if r.results[a].Verdict != reports.Fail || r.results[b].Verdict != reports.NotTestable {
-		t.Errorf("the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
-	}
+	must.Expect(t, r.results[a].Verdict == reports.Fail && r.results[b].Verdict == reports.NotTestable,
+		"the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
 }

@@ -3,13 +3,14 @@ package engine
 import (
 	"slices"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestACheckThatWasNotMeasuredHasAWeight(t *testing.T) {
 	var w Weight
-	if w.Of(true) != unmeasured || w.Of(false) != unmeasured {
-		t.Errorf("the weights are %d and %d ms, expected %d", w.Of(true), w.Of(false), unmeasured)
-	}
+	must.Expect(t, w.Of(true) == unmeasured && w.Of(false) == unmeasured,
+		"the weights are %d and %d ms, expected %d", w.Of(true), w.Of(false), unmeasured)
 }
 
 func TestHeaviestBeginsWithTheLongest(t *testing.T) {

@@ -350,9 +350,8 @@ func FuzzDocuments(f *testing.F) {
 		if err := flow.discover(t.Context()); err != nil {
 			return
 		}
-		if !secure(flow.server["token_endpoint"]) || !secure(flow.issuer) {
-			t.Errorf("tokens would go to %v of %q", flow.server["token_endpoint"], flow.issuer)
-		}
+		must.Expect(t, secure(flow.server["token_endpoint"]) && secure(flow.issuer),
+			"tokens would go to %v of %q", flow.server["token_endpoint"], flow.issuer)
 		if token, err := flow.token(t.Context(), url.Values{}, "code"); err == nil && !plain(token.Access) {
 			t.Errorf("the token is %q", token.Access)
 		}

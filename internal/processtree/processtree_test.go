@@ -111,9 +111,8 @@ func TestStopEndsOneTreeOnly(t *testing.T) {
 	_, twoCmd, second := run(t, g, `sleep 100 & echo $!; wait`, 1)
 	one.Stop(time.Second)
 	_ = oneCmd.Wait() // it was ended
-	if runs(first[0]) || !runs(second[0]) {
-		t.Errorf("after Stop of the first tree: the first runs: %t, the second runs: %t; expected only the second", runs(first[0]), runs(second[0]))
-	}
+	must.Expect(t, !runs(first[0]) && runs(second[0]),
+		"after Stop of the first tree: the first runs: %t, the second runs: %t; expected only the second", runs(first[0]), runs(second[0]))
 	g.Close(time.Second)
 	_ = twoCmd.Wait() // it was ended
 	must.Expect(t, !runs(second[0]), "after Close the second tree still runs")

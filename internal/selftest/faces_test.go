@@ -130,9 +130,7 @@ func TestFacesAgree(t *testing.T) {
 	}
 	for _, m := range left {
 		for _, face := range faces {
-			if differ(face, m.Name) {
-				t.Errorf("%s, mutant %s: %v, the engine says %v", face, m.Name, by[face][m.Name], byEngine[m.Name])
-			}
+			must.Expect(t, !differ(face, m.Name), "%s, mutant %s: %v, the engine says %v", face, m.Name, by[face][m.Name], byEngine[m.Name])
 		}
 	}
 }

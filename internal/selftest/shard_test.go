@@ -26,9 +26,7 @@ func TestShardsHoldEachEntryOnce(t *testing.T) {
 			sizes = append(sizes, len(mine))
 		}
 		for _, m := range all {
-			if times[m.Name] != 1 {
-				t.Errorf("%s is in %d shards", m.Name, times[m.Name])
-			}
+			must.Expect(t, times[m.Name] == 1, "%s is in %d shards", m.Name, times[m.Name])
 		}
 		must.Expect(t, slices.Min(sizes) >= len(all)/5, "the shards have %v entries", sizes)
 	}
@@ -101,7 +99,6 @@ func TestCompleteKeepsFigures(t *testing.T) {
 	m := newMatrix(rows, nil)
 	before := m.Figures
 	m.Complete(others, golden)
-	if m.Figures != before || m.Good() {
-		t.Errorf("a shard in which nothing failed is good: %t, with %+v in place of %+v", m.Good(), m.Figures, before)
-	}
+	must.Expect(t, m.Figures == before && !m.Good(),
+		"a shard in which nothing failed is good: %t, with %+v in place of %+v", m.Good(), m.Figures, before)
 }

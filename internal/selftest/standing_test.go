@@ -3,7 +3,6 @@ package selftest
 import (
 	"context"
 	"flag"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -97,9 +96,7 @@ func testReal(t *testing.T, m mutants.Mutant, only []string, keys *authserver.Ke
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	report, err := engine.Run(ctx, target, o)
-	if err != nil {
-		t.Fatal(fmt.Errorf("owned %v: %w", owned, err))
-	}
+	must.Assert(t, err == nil, "owned %v: %v", owned, err)
 	results := map[string]reports.Result{}
 	for _, r := range report.Results {
 		results[r.ID] = r

@@ -21,9 +21,7 @@ identities:
 	got, want := file.Exposed(), []string{"http://bridge.example.org/base", "http://drupal.example.org"}
 	must.Expect(t, slices.Equal(got, want), "Exposed() = %q, expected %q", got, want)
 	none, err := settings.Parse("x.yaml", []byte("url: http://bridge.example.org\n"))
-	if err != nil || none.Exposed() != nil {
-		t.Errorf("without secrets Exposed() = %q (%v), expected none", none.Exposed(), err)
-	}
+	must.Expect(t, err == nil && none.Exposed() == nil, "without secrets Exposed() = %q (%v), expected none", none.Exposed(), err)
 }
 
 func TestExposes(t *testing.T) {

@@ -56,9 +56,8 @@ func TestTheTableHasEveryKey(t *testing.T) {
 	}
 	keys := keysOf(reflect.TypeFor[settings.File](), "")
 	for _, key := range keys {
-		if rows[key] != 1 {
-			t.Errorf("the table has %d rows for the key %s of the file: add one to internal/settings/table.go", rows[key], key)
-		}
+		must.Expect(t, rows[key] == 1,
+			"the table has %d rows for the key %s of the file: add one to internal/settings/table.go", rows[key], key)
 		delete(rows, key)
 	}
 	delete(rows, "")
@@ -193,8 +192,7 @@ func TestPageAndActionAreGenerated(t *testing.T) {
 		inputs[m[1]] = true
 	}
 	for _, s := range settings.Table() {
-		if s.Flag != "" && inputs[s.Flag] == s.Local {
-			t.Errorf("the Action has the input %s: %t, and it is local: %t", s.Flag, inputs[s.Flag], s.Local)
-		}
+		must.Expect(t, s.Flag == "" || inputs[s.Flag] != s.Local,
+			"the Action has the input %s: %t, and it is local: %t", s.Flag, inputs[s.Flag], s.Local)
 	}
 }

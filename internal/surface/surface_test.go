@@ -177,9 +177,8 @@ func TestAllowList(t *testing.T) {
 		file := must.Get(baseline.Parse("allow.yaml", []byte("known:\n  - "+entry+"\n    reason: agreed\n")))(t)
 		d := surface.Compare(old, now)
 		d.Allow(file, day)
-		if d.ExitCode() != want.code || len(d.Problems) != want.problems {
-			t.Errorf("%s: want %+v, got exit code %d and %+v", entry, want, d.ExitCode(), d.Problems)
-		}
+		must.Expect(t, d.ExitCode() == want.code && len(d.Problems) == want.problems,
+			"%s: want %+v, got exit code %d and %+v", entry, want, d.ExitCode(), d.Problems)
 	}
 }
 

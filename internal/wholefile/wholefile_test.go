@@ -18,9 +18,7 @@ func TestWriteReplacesAFileWithItsPermissions(t *testing.T) {
 	data, err := os.ReadFile(path)
 	must.Expect(t, err == nil && string(data) == "later", "%q, %v", data, err)
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
+	must.Expect(t, err == nil && info.Mode().Perm() == 0o600, "%v, %v", info.Mode(), err)
 }
 
 func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {

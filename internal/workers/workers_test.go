@@ -141,9 +141,7 @@ func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
 				}
 				return work(ctx, n, w)
 			}, twoPasses(false), Observer{Started: func(string) {}, Finished: func(reports.Result) string { return "" }})
-			if err != nil || ctx.Err() != nil {
-				t.Fatal(err, ctx.Err())
-			}
+			must.Assert(t, err == nil && ctx.Err() == nil, "%v %v", err, ctx.Err())
 			n := int(started.Load())
 			must.Expect(t, n == c.want, "%d workers started, want %d", n, c.want)
 			for i := range parts {
@@ -240,16 +238,12 @@ func TestBundles(t *testing.T) {
 			for id, weight := range b.Checks {
 				seen[id]++
 				areas[engine.IsLast(id)] = true
-				if checks[id] != weight {
-					t.Fatalf("%s has the weight %d, want %d", id, weight, checks[id])
-				}
+				must.Assert(t, checks[id] == weight, "%s has the weight %d, want %d", id, weight, checks[id])
 			}
 			must.Assert(t, len(areas) <= 1 || total(last(checks)) < 500, "the last area takes long, and is among others in %v", b.Checks)
 		}
 		for id := range checks {
-			if seen[id] != 1 {
-				t.Fatalf("%s is in %d bundles of %v", id, seen[id], all)
-			}
+			must.Assert(t, seen[id] == 1, "%s is in %d bundles of %v", id, seen[id], all)
 		}
 		again := Bundles(3, checks, 1000)
 		must.Assert(t, reflect.DeepEqual(again, all), "the bundles are %v, and then %v", all, again)

@@ -36,9 +36,7 @@ func TestDecodeNotesLines(t *testing.T) {
 	must.Expect(t, s.Name == "x" && s.Pages == 3 && len(s.Items) == 3 && s.Items[2].Key == "b" && s.Free["z"] == 1 && s.Token.Env == "T",
 		"it is %+v", s)
 	for path, want := range map[string]int{"name": 1, "items": 3, "items[1]": 5, "items[1].key": 6, "items[2]": 7, "free.z": 8} {
-		if lines[path] != want {
-			t.Errorf("%s is on line %d, want %d", path, lines[path], want)
-		}
+		must.Expect(t, lines[path] == want, "%s is on line %d, want %d", path, lines[path], want)
 	}
 }
 

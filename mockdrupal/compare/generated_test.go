@@ -203,9 +203,7 @@ func TestTheSeedDecides(t *testing.T) {
 	one, same, other := draw(1), draw(1), draw(2)
 	different := false
 	for i := range one {
-		if one[i] != same[i] {
-			t.Fatalf("request %d of one seed: %s and %s", i, one[i], same[i])
-		}
+		must.Assert(t, one[i] == same[i], "request %d of one seed: %s and %s", i, one[i], same[i])
 		different = different || one[i] != other[i]
 	}
 	must.Expect(t, different, "two seeds draw the same requests")

@@ -130,9 +130,7 @@ func TestControlPatchesMethods(t *testing.T) {
 	}}))
 	_, changed := ids(t, module)
 	for _, part := range []string{usage, title, `"minimum":3`, `"output":{"type":"array"}`, `"required":true`} {
-		if !strings.Contains(string(changed["shape.required"]), part) {
-			t.Errorf("%s is not in %s", part, changed["shape.required"])
-		}
+		must.Expect(t, strings.Contains(string(changed["shape.required"]), part), "%s is not in %s", part, changed["shape.required"])
 	}
 	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
 		t.Errorf("a hidden tool: %s", changed["access.open"])

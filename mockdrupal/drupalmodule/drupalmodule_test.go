@@ -407,9 +407,8 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range property.FindAllStringSubmatch(string(text), -1) {
 			found++
-			if !slices.Contains([]string{"id", "usage", "access", "params", "responseHeaders", "call"}, m[1]) {
-				t.Errorf("%s has the property %s", filepath.Base(path), m[1])
-			}
+			must.Expect(t, slices.Contains([]string{"id", "usage", "access", "params", "responseHeaders", "call"}, m[1]),
+				"%s has the property %s", filepath.Base(path), m[1])
 		}
 		return err
 	})

@@ -49,9 +49,7 @@ func newPHP(t *testing.T, runner, version string, directories []string, script s
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	out, err := cmd.Output()
-	if err != nil || errors.Len() > 0 {
-		t.Fatalf("PHP %s: %v\n%s%.2000s", version, err, errors.Bytes(), out)
-	}
+	must.Assert(t, err == nil && errors.Len() == 0, "PHP %s: %v\n%s%.2000s", version, err, errors.Bytes(), out)
 	return out
 }
 

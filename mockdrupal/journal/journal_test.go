@@ -105,9 +105,8 @@ func TestRingAgreesWithAList(t *testing.T) {
 		for _, e := range j.Entries(after) {
 			got = append(got, e.Seq)
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || j.Dropped() != dropped || j.Lost(after) != j.Last()-after-int64(len(want)) {
-			t.Fatalf("after %d: got %v (dropped %d, lost %d), want %v (dropped %d)", after, got, j.Dropped(), j.Lost(after), want, dropped)
-		}
+		must.Assert(t, fmt.Sprint(got) == fmt.Sprint(want) && j.Dropped() == dropped && j.Lost(after) == j.Last()-after-int64(len(want)),
+			"after %d: got %v (dropped %d, lost %d), want %v (dropped %d)", after, got, j.Dropped(), j.Lost(after), want, dropped)
 	})
 }
 
@@ -151,9 +150,8 @@ func TestBytesAreCountedPerRequestOfAConnection(t *testing.T) {
 		t.Errorf("taken %d and %d, want 100 and 20", e[0].BytesTaken, e[1].BytesTaken)
 	}
 	conn.Took(5) // what arrives late still counts for the last request
-	if e := j.Entries(1); e[0].BytesTaken != 25 {
-		t.Errorf("taken %d, want 25", e[0].BytesTaken)
-	}
+	e := j.Entries(1)
+	must.Expect(t, e[0].BytesTaken == 25, "taken %d, want 25", e[0].BytesTaken)
 }
 
 func FuzzRedaction(f *testing.F) {

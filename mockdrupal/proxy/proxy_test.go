@@ -88,9 +88,7 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 				"the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
 			must.Assert(t, len(e.Calls) == len(c.ran), "the entry has the calls %+v, want %d", e.Calls, len(c.ran))
 			for i, ran := range c.ran {
-				if e.Calls[i].Ran != ran {
-					t.Errorf("call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
-				}
+				must.Expect(t, e.Calls[i].Ran == ran, "call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
 			}
 		})
 	}

@@ -101,9 +101,8 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 	b := chrome.Open(t, window, "file://"+path, 1280, 900)
 	counts := chrome.Eval[map[string]int](b, `Object.fromEntries([...document.querySelectorAll('[data-count]')].map(e => [e.dataset.count, Number(e.textContent)]))`)
 	for _, v := range reports.Verdicts() {
-		if counts[string(v)] != r.Summary.Count(v) {
-			t.Errorf("the page counts %d %s, report.json %d", counts[string(v)], v, r.Summary.Count(v))
-		}
+		must.Expect(t, counts[string(v)] == r.Summary.Count(v),
+			"the page counts %d %s, report.json %d", counts[string(v)], v, r.Summary.Count(v))
 	}
 	// The words of each row, not its attributes.
 	shown := chrome.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('details.result > summary')].map(e => [e.querySelector('.id').innerText, e.querySelector('.tag').innerText]))`)
@@ -115,9 +114,7 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 			}
 		}
 	}
-	if !maps.Equal(verdicts, verdictsOf(r)) {
-		t.Errorf("the page shows %v, report.json has %v", verdicts, verdictsOf(r))
-	}
+	must.Expect(t, maps.Equal(verdicts, verdictsOf(r)), "the page shows %v, report.json has %v", verdicts, verdictsOf(r))
 	h1 := chrome.Eval[string](b, `document.querySelector('h1').textContent`)
 	must.Expect(t, h1 == string(r.State()), "the page says %q, report.json %q", h1, r.State())
 }
@@ -145,7 +142,6 @@ func TestEveryFormatIsComplete(t *testing.T) {
 			t.Errorf("format %q: add this row to %s: %s what it is for |", f.Name, strings.TrimPrefix(doc, "../../"), row)
 		}
 	}
-	if rows := strings.Count(string(text), "\n| `"); rows != len(All()) {
-		t.Errorf("%s has %d formats, the table All has %d", doc, rows, len(All()))
-	}
+	rows := strings.Count(string(text), "\n| `")
+	must.Expect(t, rows == len(All()), "%s has %d formats, the table All has %d", doc, rows, len(All()))
 }

@@ -99,9 +99,8 @@ func TestSummaryFitsAScreen(t *testing.T) {
 			}
 			n := strings.Count(text, "\n")
 			must.Expect(t, n <= 25, "%s, width %d: it has %d lines:\n%s", name, width, n, text)
-			if !strings.HasPrefix(lastLine(text), string(c.report.State())+": ") {
-				t.Errorf("%s, width %d: the last line is %q", name, width, lastLine(text))
-			}
+			must.Expect(t, strings.HasPrefix(lastLine(text), string(c.report.State())+": "),
+				"%s, width %d: the last line is %q", name, width, lastLine(text))
 			for line := range strings.Lines(strings.TrimSuffix(text, lastLine(text)+"\n")) { // scripts read the outcome as one line
 				if words := strings.Fields(line); utf8.RuneCountInString(line) > max(width, 80)+1 && len(words) > 3 && (width > 0 || words[0] != "begin") {
 					t.Errorf("%s, width %d: the terminal breaks the line %q", name, width, line)
@@ -119,7 +118,7 @@ func TestProgressIsQuietWithoutATerminal(t *testing.T) {
 	c := &Console{Out: &b}
 	c.Progress(1, 2, sample.Every().Results[3])
 	c.ClearProgress()
-	must.Expect(t, b.Len() <= 0, "progress writes %q", &b)
+	must.Expect(t, b.Len() == 0, "progress writes %q", &b)
 }
 
 func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {

@@ -97,9 +97,8 @@ func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 	levels := map[string]string{}
 	for _, r := range run.Results {
 		levels[r.RuleID] = r.Level
-		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
-			t.Errorf("%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
-		}
+		must.Expect(t, run.Tool.Driver.Rules[r.RuleIndex].ID == r.RuleID,
+			"%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
 		at := lines[r.Locations[0].Physical.Region.StartLine-1]
 		must.Expect(t, strings.Contains(at, `"`+r.RuleID+`"`), "%s points to the line %q of report.json", r.RuleID, at)
 		suppressed := len(r.Suppressions) > 0
@@ -111,9 +110,7 @@ func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 	}
 	must.Expect(t, len(levels) == len(want), "results are %v, want %v", levels, want)
 	for id, level := range want {
-		if levels[id] != level {
-			t.Errorf("%s has the level %q, want %q", id, levels[id], level)
-		}
+		must.Expect(t, levels[id] == level, "%s has the level %q, want %q", id, levels[id], level)
 	}
 }
 
@@ -157,9 +154,7 @@ func TestWriteAllWritesEveryFileWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	must.Do(t, WriteAll(sample.Every(), dir))
 	entries := must.Get(os.ReadDir(dir))(t)
-	if len(entries) != len(withFile()) {
-		t.Errorf("%d files, want %d: %v", len(entries), len(withFile()), entries)
-	}
+	must.Expect(t, len(entries) == len(withFile()), "%d files, want %d: %v", len(entries), len(withFile()), entries)
 	mismatches, err := Verify(dir)
 	must.Expect(t, err == nil && len(mismatches) == 0, "what was just written does not agree: %v %v", mismatches, err)
 }

@@ -24,7 +24,6 @@ func TestFilteredRunsDoNotStandForABridge(t *testing.T) {
 	if b := bridges[0]; b.Trend != "0.0,15.0 100.0,1.0" || b.Kept != 2 || b.Apply != 2 || b.Cells[0].Kept != 2 {
 		t.Errorf("the bridge keeps %d of %d, its trend is %q", b.Kept, b.Apply, b.Trend)
 	}
-	if alone := bridgesOf([]Run{at(0, true, reports.Pass)}, nil); alone[0].Latest.ID != "07:30" {
-		t.Errorf("a bridge with filtered runs only has %+v", alone[0].Latest)
-	}
+	alone := bridgesOf([]Run{at(0, true, reports.Pass)}, nil)
+	must.Expect(t, alone[0].Latest.ID == "07:30", "a bridge with filtered runs only has %+v", alone[0].Latest)
 }

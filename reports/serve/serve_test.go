@@ -53,9 +53,8 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("%s has the status %d, without the differences to the report before it", link[1], status)
 	}
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
-	if r, err := reports.Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
-		t.Errorf("%s.json has the status %d: %v", link[1], status, err)
-	}
+	r, err := reports.Parse([]byte(text))
+	must.Expect(t, status == 200 && err == nil && len(r.Results[4].Evidence) == 4, "%s.json has the status %d: %v", link[1], status, err)
 }
 
 func TestServeRefuses(t *testing.T) {

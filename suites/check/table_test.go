@@ -175,9 +175,8 @@ func TestSharedRowsAreSentOnce(t *testing.T) {
 					own.record(r, 0)
 					return r
 				}).Shared(func(int) string { return "a row" }).Response(0)
-				if got.Status != c.status || !slices.Equal(own.Responses(), []*Response{got}) {
-					t.Errorf("the response is %v, and the evidence %v", got.Status, own.Responses())
-				}
+				must.Expect(t, got.Status == c.status && slices.Equal(own.Responses(), []*Response{got}),
+					"the response is %v, and the evidence %v", got.Status, own.Responses())
 			}
 			must.Expect(t, sent == c.want, "it was sent %d times, want %d", sent, c.want)
 		})

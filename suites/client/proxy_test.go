@@ -73,9 +73,8 @@ func TestWhoMadeAResponse(t *testing.T) {
 			if p := a.MadeBy(); p != nil {
 				by = p.Name
 			}
-			if by != c.by || a.PermittedToProxy() != c.permitted {
-				t.Errorf("made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
-			}
+			must.Expect(t, by == c.by && a.PermittedToProxy() == c.permitted,
+				"made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
 			said := a.WhoMade()
 			must.Expect(t, (said != "") == (c.by != "") && strings.Contains(said, c.by), "it says %q of %q", said, c.by)
 		})
@@ -128,8 +127,6 @@ func TestTheLastResponseIsRead(t *testing.T) {
 	c, a := Client{Target: &Target{URL: server.URL, Transport: &http.Transport{}}}, &Response{}
 	for _, want := range []bool{false, true} {
 		c.Exchange(t.Context(), Request{Method: "GET", Path: ListPath}, a, time.Second)
-		if a.Err != nil || (a.Object() != nil) != want {
-			t.Errorf("it is read as %v, %v", a.Object(), a.Err)
-		}
+		must.Expect(t, a.Err == nil && (a.Object() != nil) == want, "it is read as %v, %v", a.Object(), a.Err)
 	}
 }

@@ -54,9 +54,7 @@ func TestOpenAPIHangsTogether(t *testing.T) {
 			object, _ := at.(map[string]any)
 			at = object[part]
 		}
-		if at == nil {
-			t.Errorf("%s leads nowhere", ref[0])
-		}
+		must.Expect(t, at != nil, "%s leads nowhere", ref[0])
 	}
 }
 

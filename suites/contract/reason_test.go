@@ -51,9 +51,8 @@ func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
 		for _, m := range example.FindAllStringSubmatch(c.Right, -1) {
 			seen++
 			status, _ := strconv.Atoi(m[1]) // three digits, by the pattern
-			if !slices.Contains(contract.Codes[status], m[2]) {
-				t.Errorf("%s: its right example has %s with the code %s; the table has %v", c.ID, m[1], m[2], contract.Codes[status])
-			}
+			must.Expect(t, slices.Contains(contract.Codes[status], m[2]),
+				"%s: its right example has %s with the code %s; the table has %v", c.ID, m[1], m[2], contract.Codes[status])
 		}
 	}
 	must.Expect(t, seen >= 30, "only %d right examples with a code were found", seen)

@@ -114,9 +114,7 @@ func TestGoTestCommands(t *testing.T) {
 			for _, word := range all {
 				if strings.HasPrefix(word, "./") {
 					names := must.Get(filepath.Glob(filepath.Join(repository, word, "*_test.go")))(t)
-					if len(names) == 0 {
-						t.Errorf("%s: go test %s: %s has no tests", page, m[1], word)
-					}
+					must.Expect(t, len(names) > 0, "%s: go test %s: %s has no tests", page, m[1], word)
 					for _, name := range names {
 						source += string(must.Get(os.ReadFile(name))(t))
 					}

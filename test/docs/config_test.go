@@ -49,16 +49,13 @@ func TestConfigurations(t *testing.T) {
 		for _, m := range data.FindAllStringSubmatch(text, -1) {
 			read++
 			if m[1] == "json" {
-				if !json.Valid([]byte(strings.TrimSpace(m[2]))) {
-					t.Errorf("%s: not JSON:\n%s", page, m[2])
-				}
+				must.Expect(t, json.Valid([]byte(strings.TrimSpace(m[2]))), "%s: not JSON:\n%s", page, m[2])
 				continue
 			}
 			for _, k := range kinds {
 				if k.has.MatchString(m[2]) {
-					if err := k.parse(page, []byte(m[2])); err != nil {
-						t.Errorf("%v, in the block\n%s", err, m[2])
-					}
+					err := k.parse(page, []byte(m[2]))
+					must.Expect(t, err == nil, "%v, in the block\n%s", err, m[2])
 					break
 				}
 			}

@@ -113,15 +113,12 @@ func TestTheServicesOfDDEV(t *testing.T) {
 			t.Errorf("neither the bridge nor DDEV reads %s", variable)
 		}
 	}
-	if b.Environment["BRIDGE_LISTEN"] != "0.0.0.0:"+b.Expose[0] || b.User != "${DDEV_UID}:${DDEV_GID}" {
-		t.Errorf("the bridge listens on %q, as %q", b.Environment["BRIDGE_LISTEN"], b.User)
-	}
+	must.Expect(t, b.Environment["BRIDGE_LISTEN"] == "0.0.0.0:"+b.Expose[0] && b.User == "${DDEV_UID}:${DDEV_GID}",
+		"the bridge listens on %q, as %q", b.Environment["BRIDGE_LISTEN"], b.User)
 	known := regexp.MustCompile(`^(DDEV_(SITENAME|APPROOT|HOSTNAME|UID|GID)|BRIDGECHECK_(IMAGE|DRUPAL):-.+)$`)
 	data := must.Get(os.ReadFile(filepath.Join(addon, "docker-compose.bridgecheck.yaml")))(t)
 	for _, m := range regexp.MustCompile(`\$\{?([^}\s]*)`).FindAllStringSubmatch(string(data), -1) {
-		if !known.MatchString(m[1]) {
-			t.Errorf("DDEV has no variable %s, and there is no default", m[0])
-		}
+		must.Expect(t, known.MatchString(m[1]), "DDEV has no variable %s, and there is no default", m[0])
 	}
 }
 

@@ -229,12 +229,10 @@ func TestTheComposeFile(t *testing.T) {
 	env := maps.Clone(b.Environment)
 	env["DRUPAL_URL"], env["BRIDGE_SESSION_KEYS"] = "https://drupal.example.org", strings.Repeat("secret ", 6)
 	takes(t, env, b.Command)
-	if store, err := url.Parse(env["BRIDGE_SHARED"]); err != nil || f.Services[store.Hostname()].Image == "" {
-		t.Errorf("BRIDGE_SHARED is %q, which is no service", env["BRIDGE_SHARED"])
-	}
-	if env["BRIDGE_TRUSTED_PROXIES"] != f.Networks["inside"].IPAM.Config[0].Subnet {
-		t.Errorf("the balancer is not trusted: %q", env["BRIDGE_TRUSTED_PROXIES"])
-	}
+	store, err := url.Parse(env["BRIDGE_SHARED"])
+	must.Expect(t, err == nil && f.Services[store.Hostname()].Image != "", "BRIDGE_SHARED is %q, which is no service", env["BRIDGE_SHARED"])
+	must.Expect(t, env["BRIDGE_TRUSTED_PROXIES"] == f.Networks["inside"].IPAM.Config[0].Subnet,
+		"the balancer is not trusted: %q", env["BRIDGE_TRUSTED_PROXIES"])
 	_, port, _ := strings.Cut(env["BRIDGE_LISTEN"], ":")
 	for _, line := range []string{"server bridge:" + port + ";", "proxy_next_upstream off;", "X-Forwarded-For $remote_addr;", "proxy_buffering off;"} {
 		must.Expect(t, strings.Contains(string(file(t, "nginx.conf")), line), "nginx.conf has no %q", line)

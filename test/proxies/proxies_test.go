@@ -128,9 +128,8 @@ func TestTwoBridges(t *testing.T) {
 					bad := r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn
 					must.Expect(t, !bad || name != "shared" && strings.Contains(r.Message, "session_keys, shared"),
 						"run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
-					if before != nil && before[r.ID] != r.Verdict {
-						t.Errorf("run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
-					}
+					must.Expect(t, before == nil || before[r.ID] == r.Verdict,
+						"run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
 				}
 				before = verdicts
 			}

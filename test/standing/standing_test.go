@@ -48,13 +48,10 @@ func TestTheCommandsOfThePage(t *testing.T) {
 	for n := range runs {
 		verdicts := blamesNone(t, run(t, dir, commands["run"]))
 		for id, verdict := range verdicts {
-			if before != nil && before[id] != verdict {
-				t.Errorf("run %d: %s is %s, and was %s", n+1, id, verdict, before[id])
-			}
+			must.Expect(t, before == nil || before[id] == verdict, "run %d: %s is %s, and was %s", n+1, id, verdict, before[id])
 		}
-		if verdicts["access/bad-credentials"] != reports.Pass {
-			t.Errorf("run %d: access/bad-credentials is %s", n+1, verdicts["access/bad-credentials"])
-		}
+		must.Expect(t, verdicts["access/bad-credentials"] == reports.Pass,
+			"run %d: access/bad-credentials is %s", n+1, verdicts["access/bad-credentials"])
 		before = verdicts
 	}
 }
@@ -152,9 +149,8 @@ func TestTenRunsInAnHour(t *testing.T) {
 	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
 	for range 10 {
 		verdicts := blamesNone(t, run(t, dir, slices.Concat(commands["run"], []string{"--skip", "load/*", "--cases", "20"})))
-		if verdicts["access/bad-credentials"] != reports.Pass {
-			t.Fatalf("access/bad-credentials is %s", verdicts["access/bad-credentials"])
-		}
+		must.Assert(t, verdicts["access/bad-credentials"] == reports.Pass,
+			"access/bad-credentials is %s", verdicts["access/bad-credentials"])
 	}
 }
 

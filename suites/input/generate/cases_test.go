@@ -214,14 +214,11 @@ func TestCasesKeepTheirWord(t *testing.T) {
 			}
 		}
 		for _, c := range fitting {
-			if fault := check.Fault(c.Value); fault != "" {
-				t.Errorf("%s: %s: %s does not fit: %s", method.ID, c.What, show(c.Value), fault)
-			}
+			fault := check.Fault(c.Value)
+			must.Expect(t, fault == "", "%s: %s: %s does not fit: %s", method.ID, c.What, show(c.Value), fault)
 		}
 		for _, c := range faulty {
-			if check.Fault(c.Value) == "" {
-				t.Errorf("%s: %s: %s fits", method.ID, c.What, show(c.Value))
-			}
+			must.Expect(t, check.Fault(c.Value) != "", "%s: %s: %s fits", method.ID, c.What, show(c.Value))
 		}
 		properties := schema["properties"].(map[string]any)
 		for _, c := range append(fitting, faulty...) {
@@ -299,14 +296,10 @@ func FuzzCases(f *testing.F) {
 			return
 		}
 		for _, c := range m.Edges() {
-			if !m.Fits(c.Value) {
-				t.Errorf("%s does not fit", show(c.Value))
-			}
+			must.Expect(t, m.Fits(c.Value), "%s does not fit", show(c.Value))
 		}
 		for _, c := range m.Broken() {
-			if !m.Breaks(c.Value) {
-				t.Errorf("%s fits", show(c.Value))
-			}
+			must.Expect(t, m.Breaks(c.Value), "%s fits", show(c.Value))
 		}
 		m.Drawn()
 		m.DrawnBroken()
