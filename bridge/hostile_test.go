@@ -43,9 +43,8 @@ func TestABrokenDescriptionCostsItselfOnly(t *testing.T) {
 				"%d %.300s", r.Status, r.Body)
 			d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
 			must.Expect(t, strings.Contains(d.Body, `"method":"content.bad"`), "diagnostics: %d %s", d.Status, d.Body)
-			if r := call(t, front, "agent", "content.bad", `{"p":1}`); r.Status != 404 {
-				t.Errorf("invoke: %d %.300s", r.Status, r.Body)
-			}
+			r = call(t, front, "agent", "content.bad", `{"p":1}`)
+			must.Expect(t, r.Status == 404, "invoke: %d %.300s", r.Status, r.Body)
 		})
 	}
 }
@@ -131,9 +130,8 @@ func TestHostileRequests(t *testing.T) {
 			r := send(t, front, "agent", c.method, c.path, c.body, c.headers...)
 			must.Expect(t, r.Status == c.status && (r.Status < 400 || c.method == "HEAD" || r.Code() != "") && s.calls.Load() == before,
 				"%d %.200s after %d calls, want %d", r.Status, r.Body, s.calls.Load()-before, c.status)
-			if r := call(t, front, "agent", "content.echo", `{"n":7}`); r.Body != `{"result":{"n":7}}` {
-				t.Errorf("afterwards: %d %s", r.Status, r.Body)
-			}
+			r = call(t, front, "agent", "content.echo", `{"n":7}`)
+			must.Expect(t, r.Body == `{"result":{"n":7}}`, "afterwards: %d %s", r.Status, r.Body)
 		})
 	}
 }

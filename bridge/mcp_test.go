@@ -55,9 +55,8 @@ func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
 	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "content.echo", Arguments: map[string]any{"n": 0}})
 	must.Expect(t, err == nil && r.IsError && strings.Contains(r.Content[0].(*sdk.TextContent).Text, "n: expected"),
 		"bad arguments: got %+v, %v", r, err)
-	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"}); err == nil {
-		t.Error("an unknown tool: expected an error")
-	}
+	_, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"})
+	must.Expect(t, err != nil, "an unknown tool: expected an error")
 	s.change(func() { s.methods = append(s.methods, method("a.three")) })
 	select {
 	case <-changed:
@@ -200,9 +199,8 @@ func TestStreamsEndWithAReload(t *testing.T) {
 	must.Assert(t, err == nil && res.StatusCode == 200, "the stream does not open: %v %v", res, err)
 	defer res.Body.Close()
 	must.Do(t, b.Reload(bridge.Options{Drupal: s.URL}))
-	if _, err := io.ReadAll(res.Body); err != nil {
-		t.Errorf("the stream broke off: %v", err)
-	}
+	_, err = io.ReadAll(res.Body)
+	must.Expect(t, err == nil, "the stream broke off: %v", err)
 }
 
 // Opening a session with 500 tools takes less than 5 ms, once the site has been asked.

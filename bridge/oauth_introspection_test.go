@@ -120,9 +120,8 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				"a secret is in the response: %s", got.Body)
 			x.says(active(nil))
 			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
-			if got := list("opaque-canary"); got.Status != 200 {
-				t.Errorf("the positive control, after that: got %d %s", got.Status, got.Body)
-			}
+			got = list("opaque-canary")
+			must.Expect(t, got.Status == 200, "the positive control, after that: got %d %s", got.Status, got.Body)
 		})
 	}
 }

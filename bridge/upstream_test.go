@@ -118,21 +118,18 @@ func TestASiteThatIsDownCostsNothingAndComesBack(t *testing.T) {
 	r := list(t, front, "stranger")
 	must.Expect(t, r.Status == 503 && r.Header.Get("Retry-After") == "1",
 		"a stranger's list with an open breaker: %d %v", r.Status, r.Header)
-	if r := send(t, front, "", "GET", "/readyz", ""); r.Status != 503 {
-		t.Errorf("readyz: %d", r.Status)
-	}
-	if r := send(t, front, "", "GET", "/healthz", ""); r.Status != 200 {
-		t.Errorf("healthz: %d", r.Status)
-	}
+	r = send(t, front, "", "GET", "/readyz", "")
+	must.Expect(t, r.Status == 503, "readyz: %d", r.Status)
+	r = send(t, front, "", "GET", "/healthz", "")
+	must.Expect(t, r.Status == 200, "healthz: %d", r.Status)
 	l, err := net.Listen("tcp", address)
 	must.Need(t, err == nil, "the port was taken meanwhile: %v", err)
 	back := &http.Server{Handler: s}
 	go back.Serve(l)
 	defer back.Close()
 	c.advance(time.Second)
-	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 200 {
-		t.Errorf("back: %d %s", r.Status, r.Body)
-	}
+	r = call(t, front, "agent", "content.echo", "{}")
+	must.Expect(t, r.Status == 200, "back: %d %s", r.Status, r.Body)
 }
 
 func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
@@ -185,8 +182,7 @@ func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
 		r := call(t, refuse, "agent", "content.x", "{}")
 		must.Expect(t, r.Status == c.status && (c.refuse == "" || r.Body == c.refuse) && (c.status != 500 || r.Code() == "execution_error"),
 			"refuse %s: %d %s", c.result, r.Status, r.Body)
-		if r := call(t, pass, "agent", "content.x", "{}"); r.Body != `{"result":`+c.result+`}` {
-			t.Errorf("pass %s: %d %s", c.result, r.Status, r.Body)
-		}
+		r = call(t, pass, "agent", "content.x", "{}")
+		must.Expect(t, r.Body == `{"result":`+c.result+`}`, "pass %s: %d %s", c.result, r.Status, r.Body)
 	}
 }

@@ -40,9 +40,8 @@ func TestCookieLoginAndLogout(t *testing.T) {
 	err := json.Unmarshal([]byte(body), &login)
 	must.Assert(t, err == nil && login.User.UID == "2" && login.CSRF != "" && login.Logout != "", "login: %s %v", body, err)
 	cookie := strings.SplitN(res.Header.Get("Set-Cookie"), ";", 2)[0]
-	if _, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("with the cookie: %s", body)
-	}
+	_, body = do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie)
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "with the cookie: %s", body)
 	_, token := do(t, "GET", s.URL+"/session/token", "", "Cookie", cookie)
 	must.Expect(t, token == login.CSRF, "session token %s, want %s", token, login.CSRF)
 	for _, c := range []struct {
@@ -59,9 +58,8 @@ func TestCookieLoginAndLogout(t *testing.T) {
 		must.Expect(t, res.StatusCode == c.status && strings.Contains(body, c.says),
 			"logout with %s: %d %s, want %d %s", c.name, res.StatusCode, body, c.status, c.says)
 	}
-	if res, _ := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); res.StatusCode != 403 {
-		t.Errorf("after logging out: %d, want 403", res.StatusCode)
-	}
+	res, _ = do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie)
+	must.Expect(t, res.StatusCode == 403, "after logging out: %d, want 403", res.StatusCode)
 }
 
 func TestSchemesOfARouteAreTheSitesData(t *testing.T) {

@@ -298,23 +298,18 @@ func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	for range 2 {
 		disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Deaf, Delay: time.Minute})
 		must.Need(t, err == nil, "NOT TESTED HERE: %v", err)
-		if _, err := net.DialTimeout("tcp", address, 300*time.Millisecond); !isTimeout(err) {
-			t.Errorf("connecting gave %v, want a time-out", err)
-		}
-		if err := ask(); err == nil {
-			t.Error("a request on a connection that was open before got a response")
-		}
-		if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a request on a new connection gave %v, want a time-out", err)
-		}
+		_, err = net.DialTimeout("tcp", address, 300*time.Millisecond)
+		must.Expect(t, isTimeout(err), "connecting gave %v, want a time-out", err)
+		err = ask()
+		must.Expect(t, err != nil, "a request on a connection that was open before got a response")
+		err = ask()
+		must.Expect(t, errors.Is(err, context.DeadlineExceeded), "a request on a new connection gave %v, want a time-out", err)
 		unused.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := unused.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Errorf("a connection that was never used is open still: %v", err)
-		}
+		_, err = unused.Read(make([]byte, 1))
+		must.Expect(t, err != nil && !isTimeout(err), "a connection that was never used is open still: %v", err)
 		disarm()
-		if err := ask(); err != nil {
-			t.Errorf("the mock does not come back: %v", err)
-		}
+		err = ask()
+		must.Expect(t, err == nil, "the mock does not come back: %v", err)
 	}
 }
 

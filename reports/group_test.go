@@ -120,9 +120,8 @@ func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
 	first, _ := r.First()
 	must.Expect(t, first.ID == "b/1", "the first fault is %s, expected the first of the cause, b/1", first.ID)
 	r.Results = r.Results[:2]
-	if g, ok := r.FirstCause(); ok {
-		t.Errorf("%+v explains one failure each and counts as a cause of many", g)
-	}
+	g, ok = r.FirstCause()
+	must.Expect(t, !ok, "%+v explains one failure each and counts as a cause of many", g)
 	first, _ = r.First()
 	must.Expect(t, first.ID == "a/1", "the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
 }

@@ -189,9 +189,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := format.WriteAll(r, t.TempDir()); err != nil {
-			t.Fatalf("a report that is read cannot be written: %v", err)
-		}
+		err = format.WriteAll(r, t.TempDir())
+		must.Assert(t, err == nil, "a report that is read cannot be written: %v", err)
 		if merged, err := reports.MergeShards([]*reports.Report{r, r}); err != nil || len(merged) != 1 {
 			t.Fatalf("a report cannot be merged with itself: %v", err)
 		}

@@ -159,9 +159,8 @@ func TestAppendGivesBackWhatParseRead(t *testing.T) {
 		got := v.Bytes()
 		must.Assert(t, bytes.Equal(got, doc), "Bytes() = %s, want %s", got, doc)
 		var again any
-		if err := json.Unmarshal(forgotten(v).Bytes(), &again); err != nil {
-			t.Fatalf("rebuilt: %v", err)
-		}
+		err = json.Unmarshal(forgotten(v).Bytes(), &again)
+		must.Assert(t, err == nil, "rebuilt: %v", err)
 	})
 }
 

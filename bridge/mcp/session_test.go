@@ -108,13 +108,11 @@ func TestTheStoreOfSessionsAgreesWithItself(t *testing.T) {
 			}
 		}
 		for _, sess := range all {
-			if (s.byID[sess.id] == nil) != (sess.ctx.Err() != nil) {
-				rt.Error("a session that nobody finds has not ended, or the other way round")
-			}
+			must.Expect(rt, (s.byID[sess.id] == nil) == (sess.ctx.Err() != nil),
+				"a session that nobody finds has not ended, or the other way round")
 		}
-		if held != s.Len() || anonymous != s.anonymous {
-			rt.Errorf("%d sessions, %d held; %d anonymous, %d held", s.Len(), held, s.anonymous, anonymous)
-		}
+		must.Expect(rt, held == s.Len() && anonymous == s.anonymous,
+			"%d sessions, %d held; %d anonymous, %d held", s.Len(), held, s.anonymous, anonymous)
 	})
 }
 

@@ -68,9 +68,8 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 			t.Errorf("%s: a credential that was refused before: %v", name, err)
 		}
 		now = now.Add(c.window)
-		if err := fail(t, l, c.spread(4)); err != nil {
-			t.Errorf("%s, after the window: %v", name, err)
-		}
+		err = fail(t, l, c.spread(4))
+		must.Expect(t, err == nil, "%s, after the window: %v", name, err)
 	}
 }
 

@@ -21,9 +21,8 @@ func tool(t *testing.T, tr Translator, paramSchema string) (json.RawMessage, []D
 	if err != nil {
 		return nil, notes, err
 	}
-	if _, err := schema.Compile(d.InputSchema); err != nil {
-		t.Errorf("the translated schema does not compile: %v\n%s", err, d.InputSchema)
-	}
+	_, err = schema.Compile(d.InputSchema)
+	must.Expect(t, err == nil, "the translated schema does not compile: %v\n%s", err, d.InputSchema)
 	root, _ := jsondoc.Parse(d.InputSchema)
 	properties, _ := root.Get("properties")
 	p, _ := properties.Get("p")
@@ -216,9 +215,8 @@ func FuzzTool(f *testing.F) {
 		}
 		must.Expect(t, json.Valid(catalog.NewTool(d, schema.NewLazy).Encoded()),
 			"no JSON: %s", catalog.NewTool(d, schema.NewLazy).Encoded())
-		if _, err := schema.Compile(d.InputSchema); err != nil {
-			t.Errorf("input does not compile: %v\n%s", err, d.InputSchema)
-		}
+		_, err = schema.Compile(d.InputSchema)
+		must.Expect(t, err == nil, "input does not compile: %v\n%s", err, d.InputSchema)
 	})
 }
 
@@ -254,9 +252,7 @@ func TestWhatIsOfferedCompiles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		input, output := anyValue(3).Draw(rt, "schema"), anyValue(3).Draw(rt, "output")
 		v, err := jsondoc.Parse([]byte(`{"id":"m","attributes":{"params":{"p":{"schema":` + input + `}},"output":` + output + `}}`))
-		if err != nil {
-			rt.Fatalf("test data: %v", err)
-		}
+		must.Assert(rt, err == nil, "test data: %v", err)
 		m, err := ReadMethod(v)
 		if err != nil {
 			return
@@ -269,9 +265,8 @@ func TestWhatIsOfferedCompiles(t *testing.T) {
 			if doc == nil {
 				continue
 			}
-			if _, err := schema.Compile(doc); err != nil {
-				rt.Fatalf("%v\nfrom %s and %s\nto   %s", err, input, output, doc)
-			}
+			_, err := schema.Compile(doc)
+			must.Assert(rt, err == nil, "%v\nfrom %s and %s\nto   %s", err, input, output, doc)
 		}
 	})
 }

@@ -83,9 +83,7 @@ func (b *flows) has(part string, contains ...string) string {
 	b.t.Helper()
 	text := chrome.Eval[string](b.Tab, `document.querySelector('`+part+`').innerText`)
 	for _, want := range contains {
-		if !strings.Contains(text, want) {
-			b.t.Errorf("%s lacks %q:\n%s", part, want, text)
-		}
+		must.Expect(b.t, strings.Contains(text, want), "%s lacks %q:\n%s", part, want, text)
 	}
 	return text
 }

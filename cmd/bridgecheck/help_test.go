@@ -61,9 +61,8 @@ func TestExamplesAreCommands(t *testing.T) {
 				t.Errorf("%s: the example %q: %v", cmd.CommandPath(), line, err)
 				continue
 			}
-			if err := found.ValidateArgs(found.Flags().Args()); err != nil {
-				t.Errorf("%s: the example %q: %v", cmd.CommandPath(), line, err)
-			}
+			err = found.ValidateArgs(found.Flags().Args())
+			must.Expect(t, err == nil, "%s: the example %q: %v", cmd.CommandPath(), line, err)
 		}
 	})
 }

@@ -42,8 +42,7 @@ func TestWhatRespondsAsABridge(t *testing.T) {
 		got := look(t.Context(), server.Client(), server.URL, ask)
 		must.Expect(t, got.bridge == c.bridge && got.strange == c.strange && got.seen != "", "%s: got %+v", name, got)
 		server.Close()
-		if got := look(t.Context(), server.Client(), server.URL, ask); got.bridge || got.strange || got.seen == "" {
-			t.Errorf("%s, with nothing there: got %+v", name, got)
-		}
+		got = look(t.Context(), server.Client(), server.URL, ask)
+		must.Expect(t, !got.bridge && !got.strange && got.seen != "", "%s, with nothing there: got %+v", name, got)
 	}
 }

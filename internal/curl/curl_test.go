@@ -54,9 +54,8 @@ func inShell(tb testing.TB, shell string, c curl.Command, env ...string) []strin
 	cmd.Env = append([]string{"PATH=/nonexistent", "SECRET=expanded-secret", "HOME=/expanded-home"}, env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil || errs.Len() > 0 {
-		tb.Fatalf("%s: %v: %s\n%q", shell, err, errs.String(), c.String())
-	}
+	err := cmd.Run()
+	must.Assert(tb, err == nil && errs.Len() <= 0, "%s: %v: %s\n%q", shell, err, errs.String(), c.String())
 	if files, err := os.ReadDir(cmd.Dir); err != nil || len(files) > 0 {
 		tb.Fatalf("%s: %v: the line left files: %v\n%q", shell, err, files, c.String())
 	}
@@ -95,9 +94,8 @@ func checkShell(tb testing.TB, shell, name, text, body, target string) {
 		want = append(want, "-H", "Content-Type:")
 	}
 	got := inShell(tb, shell, c, `AGENT_PASSWORD=p"a$s'`)
-	if len(got) < len(want) || !reflect.DeepEqual(got[:len(want)], want) {
-		tb.Fatalf("%s: curl receives\n%q, expected\n%q\n%q", shell, got, want, c.String())
-	}
+	must.Assert(tb, len(got) >= len(want) && reflect.DeepEqual(got[:len(want)], want),
+		"%s: curl receives\n%q, expected\n%q\n%q", shell, got, want, c.String())
 	got = got[len(want):]
 	if last := got[len(got)-1]; last != strings.ReplaceAll(target, "\x00", "") {
 		tb.Fatalf("%s: curl receives the URL %q, expected %q\n%q", shell, last, target, c.String())
@@ -112,9 +110,7 @@ func checkShell(tb testing.TB, shell, name, text, body, target string) {
 	case len(got) != 0:
 		tb.Fatalf("%s: curl receives %q too many\n%q", shell, got, c.String())
 	}
-	if received != body {
-		tb.Fatalf("%s: curl receives the body %q, expected %q\n%q", shell, received, body, c.String())
-	}
+	must.Assert(tb, received == body, "%s: curl receives the body %q, expected %q\n%q", shell, received, body, c.String())
 }
 
 // shells are those that are here; bash reads a line in other ways than dash.

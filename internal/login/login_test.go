@@ -292,9 +292,8 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	b.Advance(3 * time.Hour)
 	asked := false
 	o.Show = func(address string) { asked = true; person(t)(address) }
-	if _, err := Open(t.Context(), o, "agent", store, warn); err != nil || !asked {
-		t.Errorf("asked %t: %v", asked, err)
-	}
+	_, err = Open(t.Context(), o, "agent", store, warn)
+	must.Expect(t, err == nil && asked, "asked %t: %v", asked, err)
 
 	// Another resource, another caller and another issuer get none of it.
 	data := must.Get(os.ReadFile(store))(t)
@@ -303,13 +302,11 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	must.Do(t, os.WriteFile(store, []byte(moved), 0o600))
 	asked = false
 	o2.Show = func(address string) { asked = true; person(t)(address) }
-	if _, err := Open(t.Context(), o2, "agent", store, warn); err != nil || !asked || other.Authority.Requests(authserver.TokenPath) != 1 {
-		t.Errorf("asked %t: %v", asked, err)
-	}
+	_, err = Open(t.Context(), o2, "agent", store, warn)
+	must.Expect(t, err == nil && asked && other.Authority.Requests(authserver.TokenPath) == 1, "asked %t: %v", asked, err)
 	must.Do(t, os.Chmod(store, 0o640))
-	if _, err := Open(t.Context(), o2, "agent", store, warn); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a file that others may read: %v", err)
-	}
+	_, err = Open(t.Context(), o2, "agent", store, warn)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "chmod 600"), "a file that others may read: %v", err)
 }
 
 func FuzzAudienceOf(f *testing.F) {

@@ -154,9 +154,8 @@ func TestWriterSeesSecretsWithinALongLine(t *testing.T) {
 		if !strings.HasPrefix(r.Text(text), want) { // base64 shares characters with what is around it, and quotes stay
 			want = r.Text(text)[:before]
 		}
-		if !strings.Contains(got, redact.Mark) || strings.Contains(got, shown) || !strings.HasPrefix(got, want) {
-			rt.Fatalf("%q after %d bytes, in parts of %d, gives %q", shown, before, part, strings.Trim(got, "xy"))
-		}
+		must.Assert(rt, strings.Contains(got, redact.Mark) && !strings.Contains(got, shown) && strings.HasPrefix(got, want),
+			"%q after %d bytes, in parts of %d, gives %q", shown, before, part, strings.Trim(got, "xy"))
 	})
 }
 

@@ -272,7 +272,6 @@ func TestNoSite(t *testing.T) {
 	_, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address, Requests: 1})
 	var unreachable *UnreachableError
 	must.Expect(t, errors.As(err, &unreachable), "%v", err)
-	if _, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address}); err == nil || !strings.Contains(err.Error(), "give 1 or more") {
-		t.Error(err)
-	}
+	_, err = Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "give 1 or more"), "%v", err)
 }

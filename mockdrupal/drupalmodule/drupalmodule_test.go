@@ -153,16 +153,13 @@ func (p *phpSite) expect(r phpRequest, want string) {
 		p.later = append(p.later, expectation{r, want})
 		return
 	}
-	if got := p.send(r); got != want {
-		p.t.Errorf("%s\nPHP:  %s\nmock: %s", r.Body, got, want)
-	}
+	got := p.send(r)
+	must.Expect(p.t, got == want, "%s\nPHP:  %s\nmock: %s", r.Body, got, want)
 }
 
 func (p *phpSite) serve(r phpRequest) (status int, body string) {
 	p.t.Helper()
-	if err := p.in.Encode(r); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.in.Encode(r))
 	return p.read()
 }
 
@@ -170,15 +167,11 @@ func (p *phpSite) serve(r phpRequest) (status int, body string) {
 func (p *phpSite) read() (status int, body string) {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
-	if err != nil {
-		p.t.Fatalf("PHP ended or printed no response: %v\n%s", err, line)
-	}
+	must.Assert(p.t, err == nil, "PHP ended or printed no response: %v\n%s", err, line)
 	code, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 	status, err = strconv.Atoi(code)
 	data, wrong := base64.StdEncoding.DecodeString(text)
-	if err != nil || wrong != nil {
-		p.t.Fatalf("PHP printed no response: %s", line)
-	}
+	must.Assert(p.t, err == nil && wrong == nil, "PHP printed no response: %s", line)
 	return status, string(data)
 }
 

@@ -19,8 +19,7 @@ func FuzzFault(f *testing.F) {
 		}
 		text, err := json.Marshal(read)
 		must.Assert(t, err == nil, "%s: %v", data, err)
-		if err := json.Unmarshal(text, &again); err != nil || again != read {
-			t.Errorf("%s is written as %s, which is read as %+v: %v", data, text, again, err)
-		}
+		err = json.Unmarshal(text, &again)
+		must.Expect(t, err == nil && again == read, "%s is written as %s, which is read as %+v: %v", data, text, again, err)
 	})
 }

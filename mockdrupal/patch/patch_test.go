@@ -43,8 +43,7 @@ methods:
 		}
 		text, err := changed.YAML()
 		must.Assert(t, err == nil, "%s: %v", data, err)
-		if _, err := fixtures.Parse("patched", text); err != nil {
-			t.Errorf("%s yields a site that is none: %v", data, err)
-		}
+		_, err = fixtures.Parse("patched", text)
+		must.Expect(t, err == nil, "%s yields a site that is none: %v", data, err)
 	})
 }

@@ -144,9 +144,7 @@ func newReplica(t *testing.T, site string) *replica {
 func (r *replica) start() {
 	r.process = exec.Command(r.program, "bridge", "--config", r.config)
 	r.process.Env = []string{"PATH=" + os.Getenv("PATH")}
-	if err := r.process.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, r.process.Start())
 	awaitListening(r.t, r.address)
 }
 

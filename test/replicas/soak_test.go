@@ -183,9 +183,8 @@ func TestTheSoakFindsFaults(t *testing.T) {
 
 // slowDown makes the site's method take a while.
 func (s *stand) slowDown() {
-	if _, err := s.drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo, Delay: methodRun, Run: true}); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo, Delay: methodRun, Run: true})
+	must.Assert(s.t, err == nil, "%v", err)
 }
 
 // outcome is what became of a call.
@@ -246,19 +245,13 @@ func (r *replica) undone() float64 {
 func (r *replica) metric(pattern string) (sum float64) {
 	r.stand.t.Helper()
 	res, err := http.Get(r.now.Load().url + "/metrics")
-	if err != nil {
-		r.stand.t.Fatal(err)
-	}
+	must.Do(r.stand.t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		r.stand.t.Fatal(err)
-	}
+	must.Do(r.stand.t, err)
 	for _, found := range regexp.MustCompile(`(?m)^`+pattern+` (\S+)$`).FindAllSubmatch(body, -1) {
 		value, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			r.stand.t.Fatal(err)
-		}
+		must.Do(r.stand.t, err)
 		sum += value
 	}
 	return sum
@@ -404,9 +397,8 @@ func describe(res *http.Response, body string, err error) string {
 
 // reconcile compares what callers received with what the site ran.
 func (r *round) reconcile(d disturbance) {
-	if lost := r.drupal.Journal().Lost(r.from); lost > 0 {
-		r.t.Fatalf("the journal has lost %d entries", lost)
-	}
+	lost := r.drupal.Journal().Lost(r.from)
+	must.Assert(r.t, lost <= 0, "the journal has lost %d entries", lost)
 	runs := map[string]int{}
 	for _, e := range r.drupal.Journal().Entries(r.from) {
 		for _, c := range e.Calls {
@@ -436,7 +428,6 @@ func (r *round) reconcile(d disturbance) {
 			r.killedRan++
 		}
 	}
-	if r.killed > 0 && !d.kills {
-		r.t.Errorf("%s: %d calls are counted as lost with a killed replica, and none was killed", d.name, r.killed)
-	}
+	must.Expect(r.t, r.killed <= 0 || d.kills,
+		"%s: %d calls are counted as lost with a killed replica, and none was killed", d.name, r.killed)
 }

@@ -164,9 +164,8 @@ func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
 	whole := must.Get(ForArguments(schema, dice()))(t)
 	m := whole.Taken(refusesB)
 	must.Expect(t, m != nil && show(m.Plain()) == `{"a":"w","c":true}`, "without b there are %v", m)
-	if m := whole.Taken(func(any) bool { return false }); m != nil {
-		t.Errorf("a tool that takes nothing is tried with %v", m.Plain())
-	}
+	m = whole.Taken(func(any) bool { return false })
+	must.Expect(t, m == nil, "a tool that takes nothing is tried with %v", m.Plain())
 }
 
 func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
