@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"bytes"
 	"errors"
 	"io"
@@ -265,10 +266,8 @@ func takes(t *testing.T, env map[string]string, args []string) {
 	for _, a := range args[1:] {
 		must.Expect(t, !strings.HasPrefix(a, "-") || slices.Contains(flags, a), "the bridge has no flag %s", a)
 	}
-	o, err := bridge.OptionsFromEnv(func(name string) string { return env[name] })
-	if err == nil {
-		err = o.Check()
-	}
+	var o bridge.Options
+	err := cmp.Or(o.FromEnv(func(name string) string { return env[name] }), o.Check())
 	must.Expect(t, err == nil && len(o.SessionKeys) > 0 && o.Shared != "" && len(o.TrustedProxies) > 0,
 		"the bridge does not take %v: %v", env, err)
 }
