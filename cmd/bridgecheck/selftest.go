@@ -45,7 +45,8 @@ func newSelftest() *cobra.Command {
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that
 differ from the reference in the same way the first is tested by every clause, the others by those
-that they fail; --full tests all of them by every clause. With --shard I/N machines share the mutants and variants: if all N shards end with 0, so does the whole.
+that they fail; --full tests all of them by every clause. With --shard I/N machines share the
+mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with

@@ -1,8 +1,8 @@
 package docs
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
