@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestServiceAccountNeedsAFrontEndToken(t *testing.T) {
@@ -17,14 +18,10 @@ func TestServiceAccountNeedsAFrontEndToken(t *testing.T) {
 	})
 	for auth, want := range map[string]int{"Bearer front": 200, "Bearer other": 401, "": 401, "Basic c2VydmljZTpjYW5hcnktcGFzcw==": 401} {
 		r := send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", auth)
-		if r.Status != want {
-			t.Errorf("%q: %d, want %d", auth, r.Status, want)
-		}
+		must.Expect(t, r.Status == want, "%q: %d, want %d", auth, r.Status, want)
 	}
 	s.change(func() {
-		if !strings.HasPrefix(s.lastAuth, "Basic ") {
-			t.Errorf("the site got %q, want the account's own credential", s.lastAuth)
-		}
+		must.Expect(t, strings.HasPrefix(s.lastAuth, "Basic "), "the site got %q, want the account's own credential", s.lastAuth)
 	})
 	if r := send(t, front, "", "POST", "/mcp/admin/invalidate", "", "Authorization", "Bearer front"); r.Status != 403 {
 		t.Errorf("a front-end token administers the bridge: %d", r.Status)
@@ -55,23 +52,17 @@ func TestAdministration(t *testing.T) {
 	list(t, front, "admin")
 	before := s.discoveries.Load()
 	list(t, front, "admin")
-	if s.discoveries.Load() != before {
-		t.Fatal("the list is not remembered")
-	}
+	must.Assert(t, s.discoveries.Load() == before, "the list is not remembered")
 	for who, want := range map[string]int{"agent": 403, "": 401, "admin": 200} {
 		user := who
-		if r := send(t, front, user, "POST", "/mcp/admin/invalidate", ""); r.Status != want && !(who == "" && r.Status == 403) {
-			t.Errorf("%q invalidates: %d, want %d", who, r.Status, want)
-		}
+		r := send(t, front, user, "POST", "/mcp/admin/invalidate", "")
+		must.Expect(t, r.Status == want || who == "" && r.Status == 403, "%q invalidates: %d, want %d", who, r.Status, want)
 	}
-	if r := send(t, front, "", "POST", "/mcp/admin/invalidate", "", "Authorization", "Bearer operator"); r.Status != 200 {
-		t.Errorf("an operator's token: %d", r.Status)
-	}
+	r := send(t, front, "", "POST", "/mcp/admin/invalidate", "", "Authorization", "Bearer operator")
+	must.Expect(t, r.Status == 200, "an operator's token: %d", r.Status)
 	before = s.discoveries.Load()
 	list(t, front, "admin")
-	if s.discoveries.Load() != before+1 {
-		t.Error("after the invalidation the site was not asked")
-	}
+	must.Expect(t, s.discoveries.Load() == before+1, "after the invalidation the site was not asked")
 	if r := send(t, front, "admin", "GET", "/mcp/admin/diagnostics", ""); r.Status != 200 || !strings.Contains(r.Body, `"method":"bad"`) || !strings.Contains(r.Body, `"quarantined":true`) {
 		t.Errorf("diagnostics: %d %s", r.Status, r.Body)
 	}

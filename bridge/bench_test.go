@@ -31,9 +31,7 @@ var speed = flag.Bool("speed", false, "check the benchmarks against the bridge's
 
 // TestSpeed prints the figures that the bridge has targets for, and fails for those that it misses.
 func TestSpeed(t *testing.T) {
-	if !*speed {
-		t.Skip("make bench runs it: the machine must have nothing else to do")
-	}
+	must.Need(t, *speed, "make bench runs it: the machine must have nothing else to do")
 	for _, c := range []struct {
 		what     string
 		run      func(*testing.B)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // broadSite is a site on which the account sees two tools and everybody else one, and that notes who asked for what.
@@ -69,29 +70,22 @@ func TestOneAccountDiscoversForAll(t *testing.T) {
 	front := start(t, s.site, broadly)
 	for user, want := range map[string]int{"agent": 200, "other": 200, "outsider": 403, "norpc": 403, "": 401} {
 		l, d := list(t, front, user), send(t, front, user, "GET", "/mcp/tools/describe?name=content.secret", "")
-		if l.Status != want || d.Status != want || strings.Contains(l.Body+d.Body, "content.secret") != (want == 200) {
-			t.Errorf("%q: list %d, describe %d, want %d: %s", user, l.Status, d.Status, want, l.Body)
-		}
+		must.Expect(t, l.Status == want && d.Status == want && strings.Contains(l.Body+d.Body, "content.secret") == (want == 200),
+			"%q: list %d, describe %d, want %d: %s", user, l.Status, d.Status, want, l.Body)
 	}
-	if n := len(slices.DeleteFunc(s.seen(), func(a string) bool { return a != "account methods" })); n != 1 {
-		t.Errorf("the account asked %d times", n)
-	}
+	n := len(slices.DeleteFunc(s.seen(), func(a string) bool { return a != "account methods" }))
+	must.Expect(t, n == 1, "the account asked %d times", n)
 
 	denied := call(t, front, "agent", "content.secret", "{}")
-	if denied.Status != 403 || denied.Code() != "access_denied" {
-		t.Errorf("a tool that is shown and denied: %d %s", denied.Status, denied.Body)
-	}
-	if r := call(t, front, "outsider", "content.echo", "{}"); r.Status != 200 {
-		t.Errorf("who may run and not discover: %d %s", r.Status, r.Body)
-	}
+	must.Expect(t, denied.Status == 403 && denied.Code() == "access_denied",
+		"a tool that is shown and denied: %d %s", denied.Status, denied.Body)
+	r := call(t, front, "outsider", "content.echo", "{}")
+	must.Expect(t, r.Status == 200, "who may run and not discover: %d %s", r.Status, r.Body)
 	for _, asked := range s.seen() {
-		if strings.HasPrefix(asked, "account") {
-			t.Errorf("on behalf of a call: %s", asked)
-		}
+		must.Expect(t, !strings.HasPrefix(asked, "account"), "on behalf of a call: %s", asked)
 	}
-	if r := send(t, front, "agent", "POST", "/mcp/admin/invalidate", ""); r.Status != 403 {
-		t.Errorf("what the account may administer, a caller may: %d", r.Status)
-	}
+	r = send(t, front, "agent", "POST", "/mcp/admin/invalidate", "")
+	must.Expect(t, r.Status == 403, "what the account may administer, a caller may: %d", r.Status)
 }
 
 func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {
@@ -111,9 +105,7 @@ func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {
 		}
 	})
 	r := list(t, front, "agent")
-	if r.Status != 200 { // the account's last response still holds
-		t.Errorf("with what is known: %d %s", r.Status, r.Body)
-	}
+	must.Expect(t, r.Status == 200, "with what is known: %d %s", r.Status, r.Body) // the account's last response still holds
 	fresh := start(t, s.site, broadly)
 	if r := list(t, fresh, "agent"); r.Status != 502 || r.Header.Get("WWW-Authenticate") != "" || !strings.Contains(r.Body, "service_password") {
 		t.Errorf("an account that the site refuses: %d %v %s", r.Status, r.Header, r.Body)
@@ -138,9 +130,8 @@ func TestTheAccountIsAskedLessOften(t *testing.T) {
 	} {
 		c.advance(step.after)
 		list(t, front, step.user)
-		if asked := fmt.Sprint(s.seen()); asked != step.asked {
-			t.Errorf("%s after %s: %s, want %s", step.user, step.after, asked, step.asked)
-		}
+		asked := fmt.Sprint(s.seen())
+		must.Expect(t, asked == step.asked, "%s after %s: %s, want %s", step.user, step.after, asked, step.asked)
 	}
 }
 
@@ -161,9 +152,8 @@ func TestLookUpsAreTheCallersOwn(t *testing.T) {
 	}
 	front := start(t, s.site, broadly)
 	for user, want := range map[string]string{"agent": `"enum":["of-agent"]`, "editor": `"enum":["of-editor"]`, "reader": `{"type":"string"}`} {
-		if r := list(t, front, user); !strings.Contains(r.Body, want) {
-			t.Errorf("%s: want %s in %s", user, want, r.Body)
-		}
+		r := list(t, front, user)
+		must.Expect(t, strings.Contains(r.Body, want), "%s: want %s in %s", user, want, r.Body)
 	}
 }
 
@@ -180,9 +170,8 @@ func TestTheAccountDescribesWhereSchemasAreLazy(t *testing.T) {
 	mux.Handle("/", s.site)
 	s.Config.Handler = mux
 	front := start(t, s.site, broadly, func(o *bridge.Options) { o.LazySchemas = true })
-	if r := list(t, front, "agent"); r.Status != 200 || strings.Count(r.Body, "whole") != 2 {
-		t.Errorf("%d %s", r.Status, r.Body)
-	}
+	r := list(t, front, "agent")
+	must.Expect(t, r.Status == 200 && strings.Count(r.Body, "whole") == 2, "%d %s", r.Status, r.Body)
 }
 
 func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
@@ -195,10 +184,8 @@ func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
 		}
 	})
 	s.seen()
-	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 404 {
-		t.Errorf("%d %s", r.Status, r.Body)
-	}
-	if asked := fmt.Sprint(s.seen()); asked != "[agent methods account methods]" {
-		t.Errorf("asked again: %s", asked)
-	}
+	r := call(t, front, "agent", "content.echo", "{}")
+	must.Expect(t, r.Status == 404, "%d %s", r.Status, r.Body)
+	asked := fmt.Sprint(s.seen())
+	must.Expect(t, asked == "[agent methods account methods]", "asked again: %s", asked)
 }

@@ -46,9 +46,8 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error = %v\nwant one that says %s", err, c.says)
 			}
-			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "bridge.Options")) {
-				t.Errorf("the message shows too much: %v", err)
-			}
+			must.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2") && !strings.Contains(err.Error(), "bridge.Options"),
+				"the message shows too much: %v", err)
 		})
 	}
 }
@@ -67,24 +66,19 @@ func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
 	must.Do(t, o.FromEnv(func(k string) string { return env[k] }))
 	must.Do(t, o.Flags().Parse([]string{"--page-size", "20", "--read-only", "true"}))
 	got := fmt.Sprintln(o.Drupal, o.PageSize, o.DiscoveryTTL, o.PermissionTTL, o.UpstreamTimeout, o.Include, o.ReadOnly, o.ServicePassword, len(o.Types["geofield"].Settings))
-	if want := "http://env 20 5m0s 1s 2.5s [a.* b] true [redacted] 1\n"; got != want {
-		t.Errorf("options = %s\nwant      %s", got, want)
-	}
-	if s := fmt.Sprintf("%v %+v %#v", o, o, o); strings.Contains(s, "hunter2") {
-		t.Error("printing the options shows the password")
-	}
+	want := "http://env 20 5m0s 1s 2.5s [a.* b] true [redacted] 1\n"
+	must.Expect(t, got == want, "options = %s\nwant      %s", got, want)
+	s := fmt.Sprintf("%v %+v %#v", o, o, o)
+	must.Expect(t, !strings.Contains(s, "hunter2"), "printing the options shows the password")
 }
 
 func TestEverySettingIsDocumentedAndItsDefaultTaken(t *testing.T) {
 	for _, s := range bridge.Settings() {
 		var o bridge.Options
-		if s.Help == "" || s.Name != strings.ToLower(s.Name) {
-			t.Errorf("%s: help %q", s.Name, s.Help)
-		}
+		must.Expect(t, s.Help != "" && s.Name == strings.ToLower(s.Name), "%s: help %q", s.Name, s.Help)
 		if s.Default != "" {
-			if err := s.Set(&o, s.Default); err != nil {
-				t.Errorf("default of %s: %v", s.Name, err)
-			}
+			err := s.Set(&o, s.Default)
+			must.Expect(t, err == nil, "default of %s: %v", s.Name, err)
 		}
 	}
 }
@@ -125,29 +119,24 @@ func TestReloadDropsNothing(t *testing.T) {
 					return
 				default:
 				}
-				if r := get(t, front, "/mcp/tools/list"); r != 200 {
-					t.Errorf("during the reload: %d", r)
-				}
+				r := get(t, front, "/mcp/tools/list")
+				must.Expect(t, r == 200, "during the reload: %d", r)
 			}
 		})
 	}
 	eventually(t, "nobody asks", func() bool { return s.discoveries.Load() > 0 })
 	for range 20 {
-		if err := b.Reload(bridge.Options{Drupal: other.URL}); err != nil {
-			t.Error(err)
-		}
-		if err := b.Reload(bridge.Options{Drupal: "nonsense"}); err == nil {
-			t.Error("a reload with nonsense works")
-		}
+		err := b.Reload(bridge.Options{Drupal: other.URL})
+		must.Expect(t, err == nil, "%v", err)
+		err = b.Reload(bridge.Options{Drupal: "nonsense"})
+		must.Expect(t, err != nil, "a reload with nonsense works")
 	}
 	close(stop)
 	wg.Wait()
 	before := other.discoveries.Load()
 	b.Reload(bridge.Options{Drupal: other.URL})
 	get(t, front, "/mcp/tools/list")
-	if other.discoveries.Load() != before+1 {
-		t.Error("the new options are not in force")
-	}
+	must.Expect(t, other.discoveries.Load() == before+1, "the new options are not in force")
 }
 
 // Nothing that the earlier options made stays in memory, else each reload of a long life would take more.
@@ -159,9 +148,8 @@ func TestReloadForgetsTheEarlierOptions(t *testing.T) {
 	transport = nil
 	front := serve(t, b)
 	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
-	if r := mcpPost(t, front, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); !strings.Contains(r.Body, "content.x") {
-		t.Fatalf("the list is %s", r.Body)
-	}
+	r := mcpPost(t, front, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	must.Assert(t, strings.Contains(r.Body, "content.x"), "the list is %s", r.Body)
 	get(t, front, "/mcp/tools/list")
 	if runtime.GC(); gone.Value() == nil {
 		t.Fatal("the options in force are gone")
@@ -178,9 +166,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		r := httptest.NewRequest("GET", "/mcp/tools/list", nil)
 		w := httptest.NewRecorder()
 		b.ServeHTTP(w, r)
-		if w.Code != 200 {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
+		must.Expect(t, w.Code == 200, "%d %s", w.Code, w.Body)
 		b.Close()
 	}
 	s.CloseClientConnections()
@@ -197,12 +183,10 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if n, _ := slow.Read(make([]byte, 512)); n > 0 {
 		t.Log("a header that does not end was served before it was cut off")
 	}
-	if _, err := slow.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("a header that does not end is not cut off: %v", err)
-	}
-	if err := stop(); err != nil {
-		t.Errorf("Serve = %v", err)
-	}
+	_, err := slow.Read(make([]byte, 1))
+	must.Expect(t, err != nil && !strings.Contains(err.Error(), "timeout"), "a header that does not end is not cut off: %v", err)
+	err = stop()
+	must.Expect(t, err == nil, "Serve = %v", err)
 }
 
 // A configuration is refused or gives options; it never panics, and no message shows Go's names.
@@ -214,8 +198,7 @@ func FuzzConfig(f *testing.F) {
 		if strings.Contains(string(data), "_file") {
 			return // reads files
 		}
-		if _, err := bridge.ParseConfig("b.yaml", data); err != nil && !strings.HasPrefix(err.Error(), "b.yaml") {
-			t.Errorf("error without a place: %v", err)
-		}
+		_, err := bridge.ParseConfig("b.yaml", data)
+		must.Expect(t, err == nil || strings.HasPrefix(err.Error(), "b.yaml"), "error without a place: %v", err)
 	})
 }

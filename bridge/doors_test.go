@@ -51,12 +51,9 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 		return res.StatusCode
 	}
 	const list = "/mcp/tools/list"
-	if got := from("203.0.113.1", "agent", "agent-pass", list); got != 200 {
-		t.Fatalf("the positive control: %d", got)
-	}
-	if log.String() != "" {
-		t.Errorf("a success is logged: %s", log)
-	}
+	got := from("203.0.113.1", "agent", "agent-pass", list)
+	must.Assert(t, got == 200, "the positive control: %d", got)
+	must.Expect(t, log.String() == "", "a success is logged: %s", log)
 	for i := range 6 {
 		from("203.0.113.2", "agent", fmt.Sprint("guess-canary-", i), list)
 	}
@@ -74,22 +71,16 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 		}
 		kinds[l.Kind]++
 		want := map[string]string{"203.0.113.2": "agent", "203.0.113.4": ""}
-		if user, ok := want[l.Client]; ok && l.User != user || l.Level != "WARN" || l.Client == "" {
-			t.Errorf("line %s", line)
-		}
-		if l.Client == "203.0.113.3" && !strings.HasPrefix(l.User, "unknown:") {
-			t.Errorf("a name that is not known is in the log: %s", line)
-		}
-		if (l.Kind == "host" || l.Kind == "origin") && !strings.Contains(l.Why, "allowed_hosts") {
-			t.Errorf("the line does not name allowed_hosts: %s", line)
-		}
+		user, ok := want[l.Client]
+		must.Expect(t, (!ok || l.User == user) && l.Level == "WARN" && l.Client != "", "line %s", line)
+		must.Expect(t, l.Client != "203.0.113.3" || strings.HasPrefix(l.User, "unknown:"),
+			"a name that is not known is in the log: %s", line)
+		must.Expect(t, l.Kind != "host" && l.Kind != "origin" || strings.Contains(l.Why, "allowed_hosts"),
+			"the line does not name allowed_hosts: %s", line)
 	}
-	if kinds["credentials"] != 5 || kinds["throttled"] != 2 || kinds["host"] != 1 || kinds["origin"] != 1 || kinds["rate"] != 1 {
-		t.Errorf("lines by kind: %v\n%s", kinds, log)
-	}
-	if strings.Contains(log.String(), "canary") {
-		t.Errorf("a secret is in the log:\n%s", log)
-	}
+	must.Expect(t, kinds["credentials"] == 5 && kinds["throttled"] == 2 && kinds["host"] == 1 && kinds["origin"] == 1 && kinds["rate"] == 1,
+		"lines by kind: %v\n%s", kinds, log)
+	must.Expect(t, !strings.Contains(log.String(), "canary"), "a secret is in the log:\n%s", log)
 	lines := strings.Count(log.String(), "\n")
 	for range 100 {
 		from("203.0.113.5", "", "", list, "Origin", "http://evil.example")
@@ -100,9 +91,7 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 	}
 	metrics := send(t, front, "", "GET", "/metrics", "").Body
 	for _, has := range []string{`{kind="credentials"} 5`, `{kind="throttled"} 2`, `{kind="rate"} 1`, `{kind="host"} 1`, `{kind="origin"} 102`, `{kind="access"} 0`} {
-		if !strings.Contains(metrics, "bridge_refusals_total"+has+"\n") {
-			t.Errorf("the metrics lack %s", has)
-		}
+		must.Expect(t, strings.Contains(metrics, "bridge_refusals_total"+has+"\n"), "the metrics lack %s", has)
 	}
 }
 
@@ -117,17 +106,14 @@ func TestABadAddressReplacesNoSite(t *testing.T) {
 		"http://a@evil/", "http://evil?x", "http://evil/?", "http://evil/#", "http://", "evil", "//evil", "ftp://evil", "http:evil", "http://evil:0", "http://evil:99999", "http://evil:",
 		"http://evil..example/", "http://-/", "http://evil/\x7f", "http://evil/\xff",
 	} {
-		if err := b.Reload(bridge.Options{Drupal: bad}); err == nil || !strings.Contains(err.Error(), "drupal") {
-			t.Errorf("%q: %v", bad, err)
-		}
-		if got := send(t, front, "agent", "GET", "/mcp/tools/list", ""); got.Status != 200 {
-			t.Fatalf("after %q: %d %s", bad, got.Status, got.Body)
-		}
+		err := b.Reload(bridge.Options{Drupal: bad})
+		must.Expect(t, err != nil && strings.Contains(err.Error(), "drupal"), "%q: %v", bad, err)
+		got := send(t, front, "agent", "GET", "/mcp/tools/list", "")
+		must.Assert(t, got.Status == 200, "after %q: %d %s", bad, got.Status, got.Body)
 	}
 	for _, good := range []string{"https://example.com", "http://[::1]:8080/", "https://münchen.example/drupal/web", "http://my_host:80", "http://10.0.0.1/a%20b"} {
-		if err := (bridge.Options{Drupal: good}).Check(); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
+		err := (bridge.Options{Drupal: good}).Check()
+		must.Expect(t, err == nil, "%q: %v", good, err)
 	}
 }
 
@@ -150,9 +136,8 @@ func TestALongErrorOfTheSiteIsCut(t *testing.T) {
 				o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
 			got := call(t, front, "agent", "content.echo", "{}")
-			if got.Status < 400 || len(got.Body) > 16<<10 || !json.Valid([]byte(got.Body)) || len(log.String()) > 64<<10 {
-				t.Errorf("%d with %d bytes, and %d of log", got.Status, len(got.Body), len(log.String()))
-			}
+			must.Expect(t, got.Status >= 400 && len(got.Body) <= 16<<10 && json.Valid([]byte(got.Body)) && len(log.String()) <= 64<<10,
+				"%d with %d bytes, and %d of log", got.Status, len(got.Body), len(log.String()))
 		})
 	}
 }
@@ -189,9 +174,8 @@ func TestExposedFilesAreNamed(t *testing.T) {
 		if c.path == secret {
 			command = `chmod o-rwx,g-w '` + dir + `/it'\\''s secret'`
 		}
-		if c.says == "" && log != "" || c.says != "" && (strings.Count(log, c.says) != 2 || strings.Count(log, command) != 2) {
-			t.Errorf("%s with %o: %s\nwant %q and %s, at the start and at the reload", c.path, c.mode, log, c.says, command)
-		}
+		must.Expect(t, (c.says != "" || log == "") && (c.says == "" || strings.Count(log, c.says) == 2 && strings.Count(log, command) == 2),
+			"%s with %o: %s\nwant %q and %s, at the start and at the reload", c.path, c.mode, log, c.says, command)
 	}
 }
 
@@ -209,13 +193,11 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 		server := must.Get(o.Server(b))(t)
 		l := must.Get(net.Listen("tcp4", c.listen))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		if err := bridge.Serve(ctx, server, l); err != nil {
-			t.Error(err)
-		}
+		err := bridge.Serve(ctx, server, l)
+		must.Expect(t, err == nil, "%v", err)
 		cancel()
 		b.Close()
-		if got := strings.Contains(log.String(), "PLAIN HTTP") && strings.Contains(log.String(), "listen="+l.Addr().String()) && strings.Contains(log.String(), "plain_http"); got != c.warns {
-			t.Errorf("%s, plain_http %v: %s", c.listen, c.plain, log)
-		}
+		got := strings.Contains(log.String(), "PLAIN HTTP") && strings.Contains(log.String(), "listen="+l.Addr().String()) && strings.Contains(log.String(), "plain_http")
+		must.Expect(t, got == c.warns, "%s, plain_http %v: %s", c.listen, c.plain, log)
 	}
 }

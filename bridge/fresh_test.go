@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestAnOldListStandsInForASiteThatFails(t *testing.T) {
@@ -38,17 +39,14 @@ func TestAnOldListStandsInForASiteThatFails(t *testing.T) {
 			if stale.Status != 200 || stale.Body != good.Body || !strings.HasPrefix(stale.Header.Get("Warning"), "110") || stale.Header.Get("Age") != "61" {
 				t.Errorf("stale: %d %v %s", stale.Status, stale.Header, stale.Body)
 			}
-			if r := list(t, front, "stranger"); r.Status != 502 && r.Status != 503 || r.Code() == "" {
-				t.Errorf("stranger: %d %s", r.Status, r.Body)
-			}
+			r := list(t, front, "stranger")
+			must.Expect(t, (r.Status == 502 || r.Status == 503) && r.Code() != "", "stranger: %d %s", r.Status, r.Body)
 			c.advance(2 * time.Hour)
-			if r := list(t, front, "agent"); r.Status == 200 {
-				t.Errorf("after the age limit: %d", r.Status)
-			}
+			r = list(t, front, "agent")
+			must.Expect(t, r.Status != 200, "after the age limit: %d", r.Status)
 			s.change(func() { s.list = nil })
-			if r := list(t, front, "stranger"); r.Status != 200 || r.Header.Get("Warning") != "" {
-				t.Errorf("back: %d %v %s", r.Status, r.Header, r.Body)
-			}
+			r = list(t, front, "stranger")
+			must.Expect(t, r.Status == 200 && r.Header.Get("Warning") == "", "back: %d %v %s", r.Status, r.Header, r.Body)
 		})
 	}
 }
@@ -60,19 +58,15 @@ func TestARefusalReplacesTheOldList(t *testing.T) {
 	list(t, front, "agent")
 	s.change(func() { s.list = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(403) } })
 	c.advance(61 * time.Second)
-	if r := list(t, front, "agent"); r.Status != 403 {
-		t.Errorf("without the permission: %d", r.Status)
-	}
+	r := list(t, front, "agent")
+	must.Expect(t, r.Status == 403, "without the permission: %d", r.Status)
 	before := s.discoveries.Load()
 	list(t, front, "agent")
-	if s.discoveries.Load() != before {
-		t.Error("a refusal is not remembered")
-	}
+	must.Expect(t, s.discoveries.Load() == before, "a refusal is not remembered")
 	s.change(func() { s.list = nil })
 	c.advance(5 * time.Second)
-	if r := list(t, front, "agent"); r.Status != 200 {
-		t.Errorf("with it again: %d", r.Status)
-	}
+	r = list(t, front, "agent")
+	must.Expect(t, r.Status == 200, "with it again: %d", r.Status)
 }
 
 func TestWhatTheSiteContradictsIsRefetched(t *testing.T) {
@@ -101,9 +95,8 @@ func TestWhatTheSiteContradictsIsRefetched(t *testing.T) {
 			for range 10 {
 				call(t, front, "agent", "content.echo", "{}")
 			}
-			if n := s.discoveries.Load(); n > 4 {
-				t.Errorf("%d discoveries: a failing call may not send the bridge to the site each time", n)
-			}
+			n := s.discoveries.Load()
+			must.Expect(t, n <= 4, "%d discoveries: a failing call may not send the bridge to the site each time", n)
 		})
 	}
 }
@@ -124,16 +117,12 @@ func TestModuleAsSource(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) { o.Source = bridge.SourceModule })
 	r := list(t, front, "agent")
 	for _, has := range []string{`{"name":"a","title":"T","description":"A","inputSchema":{"type":"object","properties":{}}}`, `"required":["0"]`, `"name":"c"`} {
-		if !strings.Contains(r.Body, has) {
-			t.Errorf("list lacks %s: %s", has, r.Body)
-		}
+		must.Expect(t, strings.Contains(r.Body, has), "list lacks %s: %s", has, r.Body)
 	}
-	if r := call(t, front, "agent", "b", `{"0":"x"}`); r.Body != `{"result":["x"]}` {
-		t.Errorf("invoke: %d %s", r.Status, r.Body)
-	}
-	if r := call(t, front, "agent", "c", `{}`); r.Status != 400 {
-		t.Errorf("invalid arguments: %d %s", r.Status, r.Body)
-	}
+	r = call(t, front, "agent", "b", `{"0":"x"}`)
+	must.Expect(t, r.Body == `{"result":["x"]}`, "invoke: %d %s", r.Status, r.Body)
+	r = call(t, front, "agent", "c", `{}`)
+	must.Expect(t, r.Status == 400, "invalid arguments: %d %s", r.Status, r.Body)
 }
 
 func TestLazySchemasAreFetchedWhenNeeded(t *testing.T) {
@@ -168,20 +157,16 @@ func TestLazySchemasAreFetchedWhenNeeded(t *testing.T) {
 	}
 	list(t, front, "other")
 	call(t, front, "agent", "content.m3", `{"n":1}`)
-	if got := described.Load(); got != 50 {
-		t.Errorf("what is known was fetched again: %d", got)
-	}
-	if r := call(t, front, "agent", "content.m100", `{"n":9}`); r.Status != 400 || described.Load() != 51 {
-		t.Errorf("a tool that nobody saw: %d %s after %d", r.Status, r.Body, described.Load())
-	}
-	if r := call(t, front, "agent", "content.bad", `{"x":1}`); r.Status != 200 {
-		t.Errorf("a tool whose schema cannot be translated: %d %s", r.Status, r.Body)
-	}
+	got := described.Load()
+	must.Expect(t, got == 50, "what is known was fetched again: %d", got)
+	r := call(t, front, "agent", "content.m100", `{"n":9}`)
+	must.Expect(t, r.Status == 400 && described.Load() == 51, "a tool that nobody saw: %d %s after %d", r.Status, r.Body, described.Load())
+	r = call(t, front, "agent", "content.bad", `{"x":1}`)
+	must.Expect(t, r.Status == 200, "a tool whose schema cannot be translated: %d %s", r.Status, r.Body)
 	maximum.Store(9)
 	c.advance(301 * time.Second)
-	if r := call(t, front, "agent", "content.m3", `{"n":9}`); r.Status != 200 {
-		t.Errorf("after the discovery TTL: %d %s", r.Status, r.Body)
-	}
+	r = call(t, front, "agent", "content.m3", `{"n":9}`)
+	must.Expect(t, r.Status == 200, "after the discovery TTL: %d %s", r.Status, r.Body)
 	if second := list(t, front, "agent"); second.Header.Get("ETag") == first.Header.Get("ETag") || !strings.Contains(second.Body, `"maximum":9`) {
 		t.Error("the list does not show the new schemas under a new version")
 	}
@@ -204,9 +189,8 @@ func TestTheSiteIsAskedForNewsOnly(t *testing.T) {
 	first := list(t, front, "agent")
 	for range 2 {
 		c.advance(61 * time.Second)
-		if r := list(t, front, "agent"); r.Body != first.Body || r.Header.Get("Warning") != "" {
-			t.Errorf("%d %v %s", r.Status, r.Header, r.Body)
-		}
+		r := list(t, front, "agent")
+		must.Expect(t, r.Body == first.Body && r.Header.Get("Warning") == "", "%d %v %s", r.Status, r.Header, r.Body)
 	}
 	if list(t, front, "other"); unchanged.Load() != 2 || s.discoveries.Load() != 4 {
 		t.Errorf("%d of %d discoveries were for news", unchanged.Load(), s.discoveries.Load())
@@ -247,11 +231,9 @@ func TestAnInvalidationWhileTheSiteRespondsIsNotLost(t *testing.T) {
 	got := make(chan reply)
 	go func() { got <- list(t, front, "agent") }()
 	<-arrived
-	if r := send(t, front, "admin", "POST", "/mcp/admin/invalidate", ""); r.Status != 200 {
-		t.Errorf("invalidate: %d %s", r.Status, r.Body)
-	}
+	r := send(t, front, "admin", "POST", "/mcp/admin/invalidate", "")
+	must.Expect(t, r.Status == 200, "invalidate: %d %s", r.Status, r.Body)
 	close(release)
-	if r := <-got; !strings.Contains(r.Body, "content.new") || r.Header.Get("Warning") != "" {
-		t.Errorf("%d %v %s", r.Status, r.Header, r.Body)
-	}
+	r = <-got
+	must.Expect(t, strings.Contains(r.Body, "content.new") && r.Header.Get("Warning") == "", "%d %v %s", r.Status, r.Header, r.Body)
 }

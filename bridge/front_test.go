@@ -30,8 +30,7 @@ func TestViolationsAreAllNamed(t *testing.T) {
 func TestLenientWhereDrupalIs(t *testing.T) {
 	front := start(t, newSite(t, echo))
 	for _, arguments := range []string{`{}`, `{"n":null}`, `{"n":2.0}`, `{"unknown":1}`, `[]`} {
-		if r := call(t, front, "agent", "content.echo", arguments); r.Status != 200 {
-			t.Errorf("%s: %d %s", arguments, r.Status, r.Body)
-		}
+		r := call(t, front, "agent", "content.echo", arguments)
+		must.Expect(t, r.Status == 200, "%s: %d %s", arguments, r.Status, r.Body)
 	}
 }

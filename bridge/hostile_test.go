@@ -9,6 +9,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // badMethods are descriptions of one method that are wrong in ways that no schema can say.
@@ -38,15 +39,12 @@ func TestABrokenDescriptionCostsItselfOnly(t *testing.T) {
 			s := newSite(t, method("content.a"), bad, method("content.b"))
 			front := start(t, s, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 			r := list(t, front, "agent")
-			if r.Status != 200 || strings.Count(r.Body, `"inputSchema"`) != 2 || strings.Contains(r.Body, "content.bad") {
-				t.Errorf("%d %.300s", r.Status, r.Body)
-			}
-			if d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator"); !strings.Contains(d.Body, `"method":"content.bad"`) {
-				t.Errorf("diagnostics: %d %s", d.Status, d.Body)
-			}
-			if r := call(t, front, "agent", "content.bad", `{"p":1}`); r.Status != 404 {
-				t.Errorf("invoke: %d %.300s", r.Status, r.Body)
-			}
+			must.Expect(t, r.Status == 200 && strings.Count(r.Body, `"inputSchema"`) == 2 && !strings.Contains(r.Body, "content.bad"),
+				"%d %.300s", r.Status, r.Body)
+			d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
+			must.Expect(t, strings.Contains(d.Body, `"method":"content.bad"`), "diagnostics: %d %s", d.Status, d.Body)
+			r = call(t, front, "agent", "content.bad", `{"p":1}`)
+			must.Expect(t, r.Status == 404, "invoke: %d %.300s", r.Status, r.Body)
 		})
 	}
 }
@@ -75,16 +73,13 @@ func TestALazilyDescribedMethodThatIsBrokenCostsItselfOnly(t *testing.T) {
 			s.Config.Handler = mux
 			lazily := func(o *bridge.Options) { o.LazySchemas = true }
 			front := start(t, s, lazily)
-			if r := list(t, front, "agent"); r.Status != 200 || strings.Count(r.Body, `"inputSchema"`) != 2 {
-				t.Errorf("%d %s", r.Status, r.Body)
-			}
-			if r := call(t, front, "agent", "content.bad", `{"x":1}`); r.Status != 200 {
-				t.Errorf("invoke: %d %s", r.Status, r.Body)
-			}
+			r := list(t, front, "agent")
+			must.Expect(t, r.Status == 200 && strings.Count(r.Body, `"inputSchema"`) == 2, "%d %s", r.Status, r.Body)
+			r = call(t, front, "agent", "content.bad", `{"x":1}`)
+			must.Expect(t, r.Status == 200, "invoke: %d %s", r.Status, r.Body)
 			down = name == "forbidden"
-			if r := list(t, start(t, s, lazily), "agent"); down && r.Status == 200 {
-				t.Errorf("a site that describes nothing: %d %s", r.Status, r.Body)
-			}
+			r = list(t, start(t, s, lazily), "agent")
+			must.Expect(t, !down || r.Status != 200, "a site that describes nothing: %d %s", r.Status, r.Body)
 		})
 	}
 }
@@ -133,12 +128,10 @@ func TestHostileRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := s.calls.Load()
 			r := send(t, front, "agent", c.method, c.path, c.body, c.headers...)
-			if r.Status != c.status || r.Status >= 400 && c.method != "HEAD" && r.Code() == "" || s.calls.Load() != before {
-				t.Errorf("%d %.200s after %d calls, want %d", r.Status, r.Body, s.calls.Load()-before, c.status)
-			}
-			if r := call(t, front, "agent", "content.echo", `{"n":7}`); r.Body != `{"result":{"n":7}}` {
-				t.Errorf("afterwards: %d %s", r.Status, r.Body)
-			}
+			must.Expect(t, r.Status == c.status && (r.Status < 400 || c.method == "HEAD" || r.Code() != "") && s.calls.Load() == before,
+				"%d %.200s after %d calls, want %d", r.Status, r.Body, s.calls.Load()-before, c.status)
+			r = call(t, front, "agent", "content.echo", `{"n":7}`)
+			must.Expect(t, r.Body == `{"result":{"n":7}}`, "afterwards: %d %s", r.Status, r.Body)
 		})
 	}
 }

@@ -47,21 +47,16 @@ func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
 	defer session.Close()
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "content.echo a.one a.two" {
-		t.Errorf("tools over all pages: got %s", got)
-	}
+	got := strings.Join(names, " ")
+	must.Expect(t, got == "content.echo a.one a.two", "tools over all pages: got %s", got)
 	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "content.echo", Arguments: map[string]any{"n": 0}})
-	if err != nil || !r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, "n: expected") {
-		t.Errorf("bad arguments: got %+v, %v", r, err)
-	}
-	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"}); err == nil {
-		t.Error("an unknown tool: expected an error")
-	}
+	must.Expect(t, err == nil && r.IsError && strings.Contains(r.Content[0].(*sdk.TextContent).Text, "n: expected"),
+		"bad arguments: got %+v, %v", r, err)
+	_, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"})
+	must.Expect(t, err != nil, "an unknown tool: expected an error")
 	s.change(func() { s.methods = append(s.methods, method("a.three")) })
 	select {
 	case <-changed:
@@ -102,9 +97,8 @@ func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
 		{"unused for too long", "agent", id, 61 * time.Second, 404},
 	} {
 		clock.advance(step.wait)
-		if got := mcpPost(t, front, step.user, step.id, ping); got.Status != step.want {
-			t.Errorf("%s: got %d %s, want %d", step.name, got.Status, got.Body, step.want)
-		}
+		got := mcpPost(t, front, step.user, step.id, ping)
+		must.Expect(t, got.Status == step.want, "%s: got %d %s, want %d", step.name, got.Status, got.Body, step.want)
 	}
 }
 
@@ -172,9 +166,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 		lines = append(lines, scan.Text())
 	}
 	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `longer than 2097152 bytes`, `"id":7,"result":{}`, `"id":"last","result"`} {
-		if len(lines) != 5 || !strings.Contains(out.String(), want) {
-			t.Errorf("want 5 lines, %s among them; got %q", want, lines)
-		}
+		must.Expect(t, len(lines) == 5 && strings.Contains(out.String(), want), "want 5 lines, %s among them; got %q", want, lines)
 	}
 }
 
@@ -204,14 +196,11 @@ func TestStreamsEndWithAReload(t *testing.T) {
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Mcp-Session-Id", id)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("the stream does not open: %v %v", res, err)
-	}
+	must.Assert(t, err == nil && res.StatusCode == 200, "the stream does not open: %v %v", res, err)
 	defer res.Body.Close()
 	must.Do(t, b.Reload(bridge.Options{Drupal: s.URL}))
-	if _, err := io.ReadAll(res.Body); err != nil {
-		t.Errorf("the stream broke off: %v", err)
-	}
+	_, err = io.ReadAll(res.Body)
+	must.Expect(t, err == nil, "the stream broke off: %v", err)
 }
 
 // Opening a session with 500 tools takes less than 5 ms, once the site has been asked.

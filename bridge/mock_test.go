@@ -37,9 +37,7 @@ func all(t *testing.T, front *httptest.Server, user string) []string {
 	var names []string
 	for path := "/mcp/tools/list"; path != ""; {
 		r := send(t, front, user, "GET", path, "")
-		if r.Status != 200 {
-			t.Fatalf("%d %s", r.Status, r.Body)
-		}
+		must.Assert(t, r.Status == 200, "%d %s", r.Status, r.Body)
 		for _, m := range toolName.FindAllStringSubmatch(r.Body, -1) {
 			names = append(names, m[1])
 		}
@@ -60,9 +58,8 @@ func TestTheModulesListGivesTheSameTools(t *testing.T) {
 			byModule := all(t, front(t, bridge.Options{Drupal: behind.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}}), "agent")
 			slices.Sort(byMethods)
 			slices.Sort(byModule)
-			if len(byMethods) < 20 || !slices.Equal(byMethods, byModule) {
-				t.Errorf("%d tools by methods, %d by the module's list\n%v\n%v", len(byMethods), len(byModule), byMethods, byModule)
-			}
+			must.Expect(t, len(byMethods) >= 20 && slices.Equal(byMethods, byModule),
+				"%d tools by methods, %d by the module's list\n%v\n%v", len(byMethods), len(byModule), byMethods, byModule)
 		})
 	}
 }
@@ -77,13 +74,10 @@ func TestAPoisonedSiteShowsMCPOnlyValidTools(t *testing.T) {
 		for _, tool := range toolsOf(t, f, revision) {
 			name, _ := tool.(map[string]any)["name"].(string)
 			shown = append(shown, name)
-			if fault := mcpschema.Fault(revision, mcpschema.Tool, tool); fault != "" {
-				t.Errorf("%s in %s: %s", name, revision, fault)
-			}
+			fault := mcpschema.Fault(revision, mcpschema.Tool, tool)
+			must.Expect(t, fault == "", "%s in %s: %s", name, revision, fault)
 		}
-		if len(want) == 0 || !slices.Equal(shown, want) {
-			t.Errorf("%s shows %v, list %v", revision, shown, want)
-		}
+		must.Expect(t, len(want) > 0 && slices.Equal(shown, want), "%s shows %v, list %v", revision, shown, want)
 	}
 }
 
@@ -107,9 +101,8 @@ func toolsOf(t *testing.T, f *httptest.Server, revision string) []any {
 		}
 		dec := json.NewDecoder(strings.NewReader(r.Body))
 		dec.UseNumber()
-		if err := dec.Decode(&page); err != nil || len(page.Result.Tools) == 0 {
-			t.Fatalf("tools/list in %s: %d %s %v", revision, r.Status, r.Body, err)
-		}
+		err := dec.Decode(&page)
+		must.Assert(t, err == nil && len(page.Result.Tools) > 0, "tools/list in %s: %d %s %v", revision, r.Status, r.Body, err)
 		tools = append(tools, page.Result.Tools...)
 		if cursor = page.Result.NextCursor; cursor == "" {
 			return tools

@@ -66,9 +66,8 @@ func TestTokensAreExchanged(t *testing.T) {
 	}
 	want := "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token" +
 		"&resource=https%3A%2F%2Fsite.example&subject_token=" + token + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
-	if form != want || client != "the+bridge/s%3Acret" || x.asked.Load() != 1 {
-		t.Errorf("%d exchanges, by %s: %s", x.asked.Load(), client, form)
-	}
+	must.Expect(t, form == want && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
+		"%d exchanges, by %s: %s", x.asked.Load(), client, form)
 	x.now.Store(int64(580 * time.Second)) // the token in exchange is about to end
 	if got := as(t, x.front, token, "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`); got.Status != 200 || x.site.lastAuth != "Bearer site-token-2" {
 		t.Errorf("later: got %d %s, and the site got %s", got.Status, got.Body, x.site.lastAuth)
@@ -96,12 +95,10 @@ func TestWhatIsNotExchangedGoesNoFurther(t *testing.T) {
 			})
 			token := x.token(t, nil)
 			got := listed(t, x.front, token)
-			if got.Status != c.want || x.site.discoveries.Load() > 0 {
-				t.Errorf("got %d %s, and %d requests to the site", got.Status, got.Body, x.site.discoveries.Load())
-			}
-			if strings.Contains(got.Body, "s:cret") || strings.Contains(got.Body, token) {
-				t.Errorf("a secret is in the response: %s", got.Body)
-			}
+			must.Expect(t, got.Status == c.want && x.site.discoveries.Load() <= 0,
+				"got %d %s, and %d requests to the site", got.Status, got.Body, x.site.discoveries.Load())
+			must.Expect(t, !strings.Contains(got.Body, "s:cret") && !strings.Contains(got.Body, token),
+				"a secret is in the response: %s", got.Body)
 		})
 	}
 }
@@ -123,8 +120,7 @@ func TestExchangeIsConfiguredStrictly(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if err := o.Check(); err == nil || !strings.Contains(err.Error(), "oauth_exchange") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		err := o.Check()
+		must.Expect(t, err != nil && strings.Contains(err.Error(), "oauth_exchange"), "%s: got %v", name, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // introspecting puts an introspection endpoint beside an authority, and a bridge that asks it before a site.
@@ -71,17 +72,14 @@ func TestOpaqueTokensAreIntrospected(t *testing.T) {
 			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
 		}
 	}
-	if sent != "opaque-1" || client != "the+bridge/s%3Acret" || x.asked.Load() != 1 {
-		t.Errorf("%d questions, by %s, about %s", x.asked.Load(), client, sent)
-	}
+	must.Expect(t, sent == "opaque-1" && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
+		"%d questions, by %s, about %s", x.asked.Load(), client, sent)
 	x.says(map[string]any{"active": false}) // it is revoked
-	if got := list("opaque-1"); got.Status != 200 || x.asked.Load() != 1 {
-		t.Errorf("at once: got %d, after %d questions", got.Status, x.asked.Load())
-	}
+	got := list("opaque-1")
+	must.Expect(t, got.Status == 200 && x.asked.Load() == 1, "at once: got %d, after %d questions", got.Status, x.asked.Load())
 	x.now.Store(int64(31 * time.Second))
-	if got := list("opaque-1"); got.Status != 401 {
-		t.Errorf("half a minute after: got %d", got.Status)
-	}
+	got = list("opaque-1")
+	must.Expect(t, got.Status == 401, "half a minute after: got %d", got.Status)
 }
 
 func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
@@ -116,17 +114,14 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				json.NewEncoder(w).Encode(c.said) //nolint:errcheck // the bridge complains
 			})
 			got := list("opaque-canary")
-			if got.Status != c.want || site.discoveries.Load() > 0 {
-				t.Errorf("got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
-			}
-			if strings.Contains(got.Body, "s:cret") || strings.Contains(got.Body, "opaque-canary") {
-				t.Errorf("a secret is in the response: %s", got.Body)
-			}
+			must.Expect(t, got.Status == c.want && site.discoveries.Load() <= 0,
+				"got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
+			must.Expect(t, !strings.Contains(got.Body, "s:cret") && !strings.Contains(got.Body, "opaque-canary"),
+				"a secret is in the response: %s", got.Body)
 			x.says(active(nil))
 			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
-			if got := list("opaque-canary"); got.Status != 200 {
-				t.Errorf("the positive control, after that: got %d %s", got.Status, got.Body)
-			}
+			got = list("opaque-canary")
+			must.Expect(t, got.Status == 200, "the positive control, after that: got %d %s", got.Status, got.Body)
 		})
 	}
 }
@@ -151,9 +146,8 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	list := func(token, from string) int {
 		return as(t, front, token, "/mcp/tools/list", "", "X-Forwarded-For", from).Status
 	}
-	if got := list("good-1", "203.0.113.7"); got != 200 {
-		t.Fatalf("a good token: got %d", got)
-	}
+	got := list("good-1", "203.0.113.7")
+	must.Assert(t, got == 200, "a good token: got %d", got)
 	statuses := map[int]int{}
 	for i := range 300 {
 		statuses[list(fmt.Sprint("random-", i), "203.0.113.7")]++
@@ -163,17 +157,15 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	}
 	x.now.Store(int64(time.Minute)) // the word on good-1 is old
 	for token, from := range map[string]string{"good-1": "203.0.113.7", "good-2": "203.0.113.8"} {
-		if got := list(token, from); got != 200 {
-			t.Errorf("%s from %s, beside the flood: got %d", token, from, got)
-		}
+		got := list(token, from)
+		must.Expect(t, got == 200, "%s from %s, beside the flood: got %d", token, from, got)
 	}
 	before := x.asked.Load()
 	for range 100 {
 		list("ended", "203.0.113.9")
 	}
-	if asked := x.asked.Load() - before; asked > 2 {
-		t.Errorf("one token 100 times is %d questions", asked)
-	}
+	asked := x.asked.Load() - before
+	must.Expect(t, asked <= 2, "one token 100 times is %d questions", asked)
 	// Tokens that ended by themselves are no guesses: their address stays open.
 	for i := range 30 {
 		list(fmt.Sprint("good-old-", i), "203.0.113.10")
@@ -182,7 +174,6 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	for i := range 30 {
 		list(fmt.Sprint("good-old-", i), "203.0.113.10")
 	}
-	if got := list("good-new", "203.0.113.10"); got != 401 { // it ended an hour ago, too
-		t.Errorf("a token that has ended, after 30 others: got %d, want 401", got)
-	}
+	got = list("good-new", "203.0.113.10")
+	must.Expect(t, got == 401, "a token that has ended, after 30 others: got %d, want 401", got) // it ended an hour ago, too
 }

@@ -140,9 +140,7 @@ func TestGoodTokensOfAllKinds(t *testing.T) {
 	ec := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	point := must.Get(ec.PublicKey.Bytes())(t)
 	edPublic, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a.publish(map[string]any{"kty": "EC", "kid": "ec", "crv": "P-256", "x": encoded(point[1:33]), "y": encoded(point[33:])},
 		map[string]any{"kty": "OKP", "kid": "ed", "crv": "Ed25519", "x": encoded(edPublic)},
 		map[string]any{"kty": "oct", "kid": "secret", "k": "AA"}, map[string]any{"kty": "EC", "kid": "odd", "crv": "P-256", "x": "AA", "y": "AA"}, "nonsense")
@@ -159,9 +157,7 @@ func TestGoodTokensOfAllKinds(t *testing.T) {
 		if got := listed(t, front, token); got.Status != 200 || !strings.Contains(got.Body, "content.echo") {
 			t.Errorf("%s: got %d %s %s", name, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 		}
-		if s.lastAuth != "Bearer "+token {
-			t.Errorf("%s: the site got another credential", name)
-		}
+		must.Expect(t, s.lastAuth == "Bearer "+token, "%s: the site got another credential", name)
 	}
 }
 
@@ -175,16 +171,13 @@ func TestTheMetadataSaysWhatIsWanted(t *testing.T) {
 		if got.Status != 200 || got.Body != want || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: got %d %v %s, want %s", path, got.Status, got.Header, got.Body, want)
 		}
-		if got := send(t, front, "", "DELETE", path, ""); got.Status != 405 {
-			t.Errorf("DELETE %s: got %d", path, got.Status)
-		}
+		got = send(t, front, "", "DELETE", path, "")
+		must.Expect(t, got.Status == 405, "DELETE %s: got %d", path, got.Status)
 	}
-	if challenge := listed(t, front, "").Header.Get("WWW-Authenticate"); !strings.Contains(challenge, `scope="content:read content:write"`) {
-		t.Errorf("a request without a token receives %s", challenge)
-	}
-	if got := send(t, start(t, newSite(t, echo)), "", "GET", "/.well-known/oauth-protected-resource/mcp", ""); got.Status != 404 {
-		t.Errorf("without OAuth: got %d", got.Status)
-	}
+	challenge := listed(t, front, "").Header.Get("WWW-Authenticate")
+	must.Expect(t, strings.Contains(challenge, `scope="content:read content:write"`), "a request without a token receives %s", challenge)
+	got := send(t, start(t, newSite(t, echo)), "", "GET", "/.well-known/oauth-protected-resource/mcp", "")
+	must.Expect(t, got.Status == 404, "without OAuth: got %d", got.Status)
 }
 
 func TestKeysAreAskedForWhenNeeded(t *testing.T) {
@@ -197,14 +190,12 @@ func TestKeysAreAskedForWhenNeeded(t *testing.T) {
 	token := func() string { return a.token(t, map[string]any{"exp": time.Now().Add(10 * time.Hour).Unix()}) }
 
 	a.fail(true)
-	if got := listed(t, front, token()); got.Status != 503 {
-		t.Errorf("no keys yet: got %d %s", got.Status, got.Body)
-	}
+	got := listed(t, front, token())
+	must.Expect(t, got.Status == 503, "no keys yet: got %d %s", got.Status, got.Body)
 	a.fail(false)
 	later(6 * time.Second)
-	if got := listed(t, front, token()); got.Status != 200 {
-		t.Fatalf("the server is back: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Assert(t, got.Status == 200, "the server is back: got %d %s", got.Status, got.Body)
 	asked := a.asked.Load()
 	for range 20 {
 		listed(t, front, token())
@@ -214,24 +205,19 @@ func TestKeysAreAskedForWhenNeeded(t *testing.T) {
 		t.Errorf("20 tokens with invented keys: the keys were asked for %d times", got)
 	}
 	_, fresh, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a.publish(map[string]any{"kty": "OKP", "kid": "fresh", "crv": "Ed25519", "x": encoded(fresh.Public().(ed25519.PublicKey))})
 	later(6 * time.Second)
 	rotated := a.sign(t, jwt.SigningMethodEdDSA, fresh, map[string]any{"exp": time.Now().Add(10 * time.Hour).Unix()}, map[string]any{"kid": "fresh"})
-	if got := listed(t, front, rotated); got.Status != 200 {
-		t.Errorf("a new key: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, rotated)
+	must.Expect(t, got.Status == 200, "a new key: got %d %s", got.Status, got.Body)
 	a.fail(true)
 	later(30 * time.Minute)
-	if got := listed(t, front, token()); got.Status != 200 {
-		t.Errorf("the server is down for half an hour: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Expect(t, got.Status == 200, "the server is down for half an hour: got %d %s", got.Status, got.Body)
 	later(time.Hour)
-	if got := listed(t, front, token()); got.Status != 503 {
-		t.Errorf("the keys are too old: got %d %s", got.Status, got.Body)
-	}
+	got = listed(t, front, token())
+	must.Expect(t, got.Status == 503, "the keys are too old: got %d %s", got.Status, got.Body)
 }
 
 func TestASessionOutlivesItsToken(t *testing.T) {
@@ -246,9 +232,8 @@ func TestASessionOutlivesItsToken(t *testing.T) {
 		"another's":                        {map[string]any{"sub": "8"}, 404},
 		"through another client":           {map[string]any{"client_id": "d"}, 404},
 	} {
-		if got := as(t, front, a.token(t, c.claims), "/mcp", ping, "Mcp-Session-Id", id); got.Status != c.want {
-			t.Errorf("%s: got %d %s, want %d", name, got.Status, got.Body, c.want)
-		}
+		got := as(t, front, a.token(t, c.claims), "/mcp", ping, "Mcp-Session-Id", id)
+		must.Expect(t, got.Status == c.want, "%s: got %d %s, want %d", name, got.Status, got.Body, c.want)
 	}
 }
 
@@ -269,24 +254,18 @@ func TestOAuthIsConfiguredStrictly(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if err := o.Check(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("expected an error with %q, got %v", says, err)
-		}
+		err := o.Check()
+		must.Expect(t, err != nil && strings.Contains(err.Error(), says), "expected an error with %q, got %v", says, err)
 	}
 }
 
 func TestStdioNeedsNoToken(t *testing.T) {
 	a := newAuthority(t)
 	s, _ := guarded(t, a)
-	b, err := bridge.New(bridge.Options{Drupal: s.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: a.URL, OAuthResource: resource}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(bridge.New(bridge.Options{Drupal: s.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: a.URL, OAuthResource: resource}}))(t)
 	defer b.Close()
 	in := initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"content.write"}}`
 	var out strings.Builder
 	must.Do(t, b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"))
-	if !strings.Contains(out.String(), `"id":2,"result":{"content"`) {
-		t.Errorf("got %s", out.String())
-	}
+	must.Expect(t, strings.Contains(out.String(), `"id":2,"result":{"content"`), "got %s", out.String())
 }

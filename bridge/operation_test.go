@@ -32,9 +32,7 @@ import (
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
+		must.Assert(t, !time.Now().After(deadline), "%v", what)
 	}
 }
 
@@ -56,13 +54,10 @@ func TestMetricsCountAndNameNobody(t *testing.T) {
 		`bridge_discovery_total{outcome="hit"} 4`, `bridge_discovery_total{outcome="miss"} 1`,
 		`bridge_violations_total{kind="input"} 1`, `bridge_quarantined_methods 1`, `bridge_site_up 1`, `bridge_callers 1`,
 	} {
-		if !strings.Contains(r.Body, has+"\n") {
-			t.Errorf("the metrics lack %s", has)
-		}
+		must.Expect(t, strings.Contains(r.Body, has+"\n"), "the metrics lack %s", has)
 	}
-	if strings.Contains(r.Body, "content.") || strings.Contains(r.Body, "agent") || strings.Contains(r.Body, "no.such") {
-		t.Errorf("the metrics name a tool or a caller:\n%s", r.Body)
-	}
+	must.Expect(t, !strings.Contains(r.Body, "content.") && !strings.Contains(r.Body, "agent") && !strings.Contains(r.Body, "no.such"),
+		"the metrics name a tool or a caller:\n%s", r.Body)
 }
 
 // served starts a bridge as the command does, and gives its address and what ends it.
@@ -109,12 +104,10 @@ func TestRequestsUnderWayGetAResponseBeforeTheEnd(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if response := <-got; response != `{"result":"late"}` {
-		t.Errorf("the request under way got %s", response)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	response := <-got
+	must.Expect(t, response == `{"result":"late"}`, "the request under way got %s", response)
+	err := <-ended
+	must.Expect(t, err == nil, "%v", err)
 }
 
 func TestTheBridgesOwnCertificate(t *testing.T) {
@@ -135,16 +128,12 @@ func TestTheBridgesOwnCertificate(t *testing.T) {
 	defer client.CloseIdleConnections()
 	res := must.Get(client.Get("https://" + address + "/mcp/tools/list"))(t)
 	res.Body.Close()
-	if res.StatusCode != 200 || res.TLS.Version < tls.VersionTLS12 {
-		t.Errorf("status %d, TLS %x", res.StatusCode, res.TLS.Version)
-	}
-	if err := o.Check(); err != nil {
-		t.Error(err)
-	}
+	must.Expect(t, res.StatusCode == 200 && res.TLS.Version >= tls.VersionTLS12, "status %d, TLS %x", res.StatusCode, res.TLS.Version)
+	err := o.Check()
+	must.Expect(t, err == nil, "%v", err)
 	swapped := bridge.Options{Drupal: o.Drupal, ServingOptions: bridge.ServingOptions{TLSCert: o.TLSKey, TLSKey: o.TLSCert}}
-	if err := swapped.Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
-		t.Errorf("error = %v", err)
-	}
+	err = swapped.Check()
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "tls_cert"), "error = %v", err)
 }
 
 func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {
@@ -155,12 +144,8 @@ func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {
 		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path)
 		c.SetReadDeadline(time.Now().Add(5 * time.Second))
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		if res.StatusCode != 400 || !res.Close {
-			t.Errorf("%s: status %d, close %t", path, res.StatusCode, res.Close)
-		}
+		must.Assert(t, err == nil, "%s: %v", path, err)
+		must.Expect(t, res.StatusCode == 400 && res.Close, "%s: status %d, close %t", path, res.StatusCode, res.Close)
 	}
 }
 
@@ -186,9 +171,7 @@ func TestTheTraceGoesOnToTheSite(t *testing.T) {
 		c.advance(61 * time.Second)
 	}
 	want := "[/jsonrpc/methods one 00-one t=one  /jsonrpc one 00-one t=one  /jsonrpc/methods two 00-two t=two  /jsonrpc two 00-two t=two ]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("the site got %v\nwant %s", got, want)
-	}
+	must.Expect(t, fmt.Sprint(got) == want, "the site got %v\nwant %s", got, want)
 }
 
 // Only callers seen lately are kept fresh unasked.
@@ -205,9 +188,8 @@ func TestBackgroundRefresh(t *testing.T) {
 	}
 	c.advance(time.Hour)
 	time.Sleep(600 * time.Millisecond) // the poller looks twice
-	if n := s.discoveries.Load(); n != 2 {
-		t.Errorf("%d discoveries for a caller who left an hour ago", n)
-	}
+	n := s.discoveries.Load()
+	must.Expect(t, n == 2, "%d discoveries for a caller who left an hour ago", n)
 }
 
 func TestReadOnlyGoesByAnnotationFirst(t *testing.T) {
@@ -218,12 +200,10 @@ func TestReadOnlyGoesByAnnotationFirst(t *testing.T) {
 		annotated("content.purge", `{"readOnlyHint":true}`), annotated("content.list", `{"readOnlyHint":false}`),
 		annotated("content.find", `{}`), annotated("content.get", `{"destructiveHint":true}`), annotated("content.save", `{}`),
 	), func(o *bridge.Options) { o.ReadOnly = true })
-	if got := fmt.Sprint(names(list(t, front, "agent").Body)); got != "[content.purge content.find]" {
-		t.Errorf("tools %s", got)
-	}
-	if r := call(t, front, "agent", "content.save", "{}"); r.Status != 404 {
-		t.Errorf("a tool that writes: %d", r.Status)
-	}
+	got := fmt.Sprint(names(list(t, front, "agent").Body))
+	must.Expect(t, got == "[content.purge content.find]", "tools %s", got)
+	r := call(t, front, "agent", "content.save", "{}")
+	must.Expect(t, r.Status == 404, "a tool that writes: %d", r.Status)
 }
 
 func names(body string) []string {
@@ -241,13 +221,10 @@ func TestAWarningIsLoggedForAResultThatBreaksItsSchema(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) {
 		o.Output, o.Logger = "warn", slog.New(slog.NewTextHandler(&log, nil))
 	})
-	if r := call(t, front, "agent", "content.x", "{}"); r.Body != `{"result":5}` {
-		t.Errorf("%d %s", r.Status, r.Body)
-	}
+	r := call(t, front, "agent", "content.x", "{}")
+	must.Expect(t, r.Body == `{"result":5}`, "%d %s", r.Status, r.Body)
 	front.Close() // so that nobody writes the log any more
-	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "content.x") {
-		t.Errorf("the log: %s", &log)
-	}
+	must.Expect(t, strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "content.x"), "the log: %s", &log)
 }
 
 func TestModulePagesThatDoNotEnd(t *testing.T) {
@@ -258,9 +235,8 @@ func TestModulePagesThatDoNotEnd(t *testing.T) {
 	})
 	s.Config.Handler = mux
 	front := start(t, s, func(o *bridge.Options) { o.Source = bridge.SourceModule })
-	if r := list(t, front, "agent"); r.Status != 502 || r.Code() != "upstream_error" {
-		t.Errorf("%d %s", r.Status, r.Body)
-	}
+	r := list(t, front, "agent")
+	must.Expect(t, r.Status == 502 && r.Code() == "upstream_error", "%d %s", r.Status, r.Body)
 }
 
 // A reference takes the values that the site has, as long as there are few; a look-up that fails costs nothing.
@@ -281,9 +257,8 @@ func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
 	} {
 		result = c.result
 		front := start(t, s, func(o *bridge.Options) { o.TargetMax = 3 })
-		if r := list(t, front, "agent"); !strings.Contains(r.Body, `{"type":`+c.schema+`}`) {
-			t.Errorf("%s: want %s in %s", c.result, c.schema, r.Body)
-		}
+		r := list(t, front, "agent")
+		must.Expect(t, strings.Contains(r.Body, `{"type":`+c.schema+`}`), "%s: want %s in %s", c.result, c.schema, r.Body)
 	}
 }
 
@@ -312,9 +287,8 @@ func TestBackgroundRefreshLeavesRoomForCalls(t *testing.T) {
 	c.advance(61 * time.Second)
 	eventually(t, "nobody is refreshed", func() bool { return s.discoveries.Load() > before })
 	time.Sleep(50 * time.Millisecond) // for the others to crowd in
-	if r := call(t, front, "agent", "content.echo", `{}`); r.Status != 200 {
-		t.Errorf("a call while others are refreshed: %d %s", r.Status, r.Body)
-	}
+	r := call(t, front, "agent", "content.echo", `{}`)
+	must.Expect(t, r.Status == 200, "a call while others are refreshed: %d %s", r.Status, r.Body)
 	close(release)
 	eventually(t, "not all are refreshed", func() bool { return s.discoveries.Load() >= before+others+1 })
 }
@@ -328,9 +302,8 @@ func TestBackgroundRefreshWaitsAfterAFailure(t *testing.T) {
 	s.change(func() { s.list = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) } })
 	c.advance(61 * time.Second)
 	time.Sleep(1500 * time.Millisecond) // the poller looks five times or six
-	if n := s.discoveries.Load() - 1; n < 1 || n > 2 {
-		t.Errorf("the site that fails was asked %d times in 1.5 s, want once a second", n)
-	}
+	n := s.discoveries.Load() - 1
+	must.Expect(t, n >= 1 && n <= 2, "the site that fails was asked %d times in 1.5 s, want once a second", n)
 	s.change(func() { s.list = nil })
 	asked := s.discoveries.Load()
 	eventually(t, "nobody notices that the site is back", func() bool { return s.discoveries.Load() > asked })

@@ -41,24 +41,20 @@ func TestTheBridgeDrains(t *testing.T) {
 		return res.StatusCode, res.Close
 	}
 	for _, path := range []string{"/", "/readyz", "/healthz"} {
-		if got, closes := status("OPTIONS", path); got != 200 || closes {
-			t.Errorf("before: %s gives %d, closes: %v", path, got, closes)
-		}
+		got, closes := status("OPTIONS", path)
+		must.Expect(t, got == 200 && !closes, "before: %s gives %d, closes: %v", path, got, closes)
 	}
 	began, ended := time.Now(), make(chan error, 1)
 	go func() { ended <- stop() }()
 	eventually(t, "the bridge is still ready", func() bool { got, _ := status("GET", "/readyz"); return got == 503 })
 	for path, want := range map[string]int{"/": 503, "/readyz": 503, "/healthz": 200, "/mcp/tools/list": 200} {
-		if got, closes := status("GET", path); got != want || !closes {
-			t.Errorf("while it drains: %s gives %d, want %d; closes the connection: %v", path, got, want, closes)
-		}
+		got, closes := status("GET", path)
+		must.Expect(t, got == want && closes, "while it drains: %s gives %d, want %d; closes the connection: %v", path, got, want, closes)
 	}
-	if err := <-ended; err != nil || time.Since(began) < 1500*time.Millisecond {
-		t.Errorf("ended after %s: %v", time.Since(began), err)
-	}
-	if got, _ := status("GET", "/healthz"); got != 0 {
-		t.Errorf("after the end: %d", got)
-	}
+	err := <-ended
+	must.Expect(t, err == nil && time.Since(began) >= 1500*time.Millisecond, "ended after %s: %v", time.Since(began), err)
+	got, _ := status("GET", "/healthz")
+	must.Expect(t, got == 0, "after the end: %d", got)
 }
 
 // What proxies and monitors ask by default gets a success, under any host name and without credentials.
@@ -68,9 +64,8 @@ func TestUsualHealthChecks(t *testing.T) {
 		"OPTIONS / HTTP/1.0\r\n", "OPTIONS * HTTP/1.0\r\n", "HEAD / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nHost: 10.0.0.7\r\nConnection: close\r\n",
 		"GET /health HTTP/1.0\r\n", "GET /ping HTTP/1.0\r\n", "GET /livez HTTP/1.0\r\n", "HEAD /ready HTTP/1.0\r\n", "OPTIONS /readyz HTTP/1.0\r\n",
 	} {
-		if got := exchangeRaw(t, address, head+"\r\n"); !strings.Contains(got, " 200 OK\r\n") {
-			t.Errorf("%q gets %q", head, got)
-		}
+		got := exchangeRaw(t, address, head+"\r\n")
+		must.Expect(t, strings.Contains(got, " 200 OK\r\n"), "%q gets %q", head, got)
 	}
 	if got := exchangeRaw(t, address, "GET /other HTTP/1.0\r\nHost: 10.0.0.7\r\n\r\n"); !strings.Contains(got, " 403 ") || !strings.Contains(got, "allowed_hosts") {
 		t.Errorf("another path under another name gets %q, want 403 that names allowed_hosts", got)
@@ -97,9 +92,7 @@ func TestARefusedBodyIsDrained(t *testing.T) {
 				t.Errorf("the connection was reset after %d bytes: %v", n, err)
 			}
 			line, err := bufio.NewReader(conn).ReadString('\n')
-			if !strings.Contains(line, c.want) {
-				t.Errorf("got %q, %v, want%s", line, err, c.want)
-			}
+			must.Expect(t, strings.Contains(line, c.want), "got %q, %v, want%s", line, err, c.want)
 		})
 	}
 }
@@ -121,13 +114,11 @@ func TestTwoLengthsOfABodyCloseTheConnection(t *testing.T) {
 	post := func(headers string) string {
 		return exchangeRaw(t, address, "POST /mcp/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+headers+"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"+second)
 	}
-	if got := post("Content-Length: 12"); strings.Count(got, "HTTP/1.1 ") != 2 {
-		t.Errorf("one length: %q", got)
-	}
+	got := post("Content-Length: 12")
+	must.Expect(t, strings.Count(got, "HTTP/1.1 ") == 2, "one length: %q", got)
 	for _, headers := range []string{"Content-Length: 12\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\ncontent-length: 5"} {
-		if got := post(headers); strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close\r\n") {
-			t.Errorf("%q: %q", headers, got)
-		}
+		got := post(headers)
+		must.Expect(t, strings.Count(got, "HTTP/1.1 ") == 1 && strings.Contains(got, "Connection: close\r\n"), "%q: %q", headers, got)
 	}
 }
 
@@ -139,24 +130,19 @@ func TestAPathPrefix(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) { o.OAuthIssuer, o.OAuthResource = a.URL, public })
 	challenge := send(t, front, "", "POST", "/drupal/mcp", listTools).Header.Get("WWW-Authenticate")
 	const metadata = "/drupal/.well-known/oauth-protected-resource/mcp"
-	if !strings.Contains(challenge, `resource_metadata="http://127.0.0.1`+metadata+`"`) {
-		t.Errorf("the challenge is %s", challenge)
-	}
+	must.Expect(t, strings.Contains(challenge, `resource_metadata="http://127.0.0.1`+metadata+`"`), "the challenge is %s", challenge)
 	for _, path := range []string{metadata, strings.TrimPrefix(metadata, "/drupal"), "/.well-known/oauth-protected-resource/drupal/mcp"} {
-		if got := send(t, front, "", "GET", path, ""); got.Status != 200 || !strings.Contains(got.Body, `"resource":"`+public+`"`) {
-			t.Errorf("%s: %d %s", path, got.Status, got.Body)
-		}
+		got := send(t, front, "", "GET", path, "")
+		must.Expect(t, got.Status == 200 && strings.Contains(got.Body, `"resource":"`+public+`"`), "%s: %d %s", path, got.Status, got.Body)
 	}
 	plain := start(t, s, func(o *bridge.Options) { o.BasePath = "/a/b/" })
 	for path, want := range map[string]int{"/a/b/healthz": 200, "/healthz": 200, "/a/b": 200, "/a/b/mcp/tools/list": 200, "/mcp/tools/list": 200, "/a/bc": 404, "/a/b/a/b/healthz": 404} {
-		if got := get(t, plain, path); got != want {
-			t.Errorf("%s: %d, want %d", path, got, want)
-		}
+		got := get(t, plain, path)
+		must.Expect(t, got == want, "%s: %d, want %d", path, got, want)
 	}
 	for _, bad := range []string{"a", "/a b", "/a//b", "/", "/é"} {
-		if _, err := bridge.New(bridge.Options{Drupal: s.URL, BasePath: bad}); (err == nil) != (bad == "/") {
-			t.Errorf("base_path %q: %v", bad, err)
-		}
+		_, err := bridge.New(bridge.Options{Drupal: s.URL, BasePath: bad})
+		must.Expect(t, (err == nil) == (bad == "/"), "base_path %q: %v", bad, err)
 	}
 }
 
@@ -168,36 +154,30 @@ func TestARequestHasOneBound(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) {
 		o.UpstreamTimeout, o.RequestTimeout, o.MaxInFlight = time.Second, time.Second, 1
 	})
-	if got := call(t, front, "", "content.echo", "{}"); got.Status != 200 {
-		t.Fatalf("the positive control: %d %s", got.Status, got.Body)
-	}
+	got := call(t, front, "", "content.echo", "{}")
+	must.Assert(t, got.Status == 200, "the positive control: %d %s", got.Status, got.Body)
 	s.change(func() { s.response = func(http.ResponseWriter, *http.Request, rpc) { <-release } })
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 4 { // the last would have to wait for three others
 		all.Go(func() {
-			if got := call(t, front, "", "content.echo", "{}"); got.Status != 504 && got.Status != 503 {
-				t.Errorf("got %d %s", got.Status, got.Body)
-			}
+			got := call(t, front, "", "content.echo", "{}")
+			must.Expect(t, got.Status == 504 || got.Status == 503, "got %d %s", got.Status, got.Body)
 			const run = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.echo","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 			send(t, front, "", "POST", "/mcp", run, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "content.echo")
 		})
 	}
 	all.Wait()
-	if took := time.Since(began); took > 4*time.Second { // two requests, one after the other
-		t.Errorf("two rounds of requests with a bound of 1 s took %s", took)
-	}
-	if _, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Minute}, ServingOptions: bridge.ServingOptions{RequestTimeout: time.Second}}); err == nil {
-		t.Error("a bound below upstream_timeout is taken")
-	}
+	took := time.Since(began)
+	must.Expect(t, took <= 4*time.Second, "two rounds of requests with a bound of 1 s took %s", took) // two requests, one after the other
+	_, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Minute}, ServingOptions: bridge.ServingOptions{RequestTimeout: time.Second}})
+	must.Expect(t, err != nil, "a bound below upstream_timeout is taken")
 }
 
 // Proxies must close an idle connection first; Caddy keeps them for 2 minutes.
 func TestIdleConnectionsOutliveThoseOfProxies(t *testing.T) {
 	server := must.Get(bridge.Options{Drupal: "http://site.example"}.Server(nil))(t)
-	if server.IdleTimeout <= 2*time.Minute {
-		t.Errorf("idle connections are closed after %s", server.IdleTimeout)
-	}
+	must.Expect(t, server.IdleTimeout > 2*time.Minute, "idle connections are closed after %s", server.IdleTimeout)
 }
 
 // With a listener of their own, metrics and administration are not on the public one; probes are on both.
@@ -214,12 +194,10 @@ func TestTheOperatorsListener(t *testing.T) {
 		public := send(t, front, "", "GET", path, "", "Host", "bridge.example").Status
 		res := must.Get(http.Get("http://" + l.Addr().String() + path))(t)
 		res.Body.Close()
-		if got := [2]int{public, res.StatusCode}; got != want {
-			t.Errorf("%s: %v, want %v", path, got, want)
-		}
+		got := [2]int{public, res.StatusCode}
+		must.Expect(t, got == want, "%s: %v, want %v", path, got, want)
 	}
 	stop()
-	if _, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", l.Addr().String()); err == nil {
-		t.Error("it still listens")
-	}
+	_, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", l.Addr().String())
+	must.Expect(t, err != nil, "it still listens")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // fuzzSite is a site without a network: it lists one method and sends back what it is called with.
@@ -88,15 +89,11 @@ func FuzzRequest(f *testing.F) {
 		w := httptest.NewRecorder()
 		b.ServeHTTP(w, r)
 		text := logged()
-		if w.Code == http.StatusInternalServerError || w.Code < 200 || strings.Contains(text, "panic") {
-			t.Errorf("%d %s\n%s", w.Code, w.Body, text)
-		}
+		must.Expect(t, w.Code != http.StatusInternalServerError && w.Code >= 200 && !strings.Contains(text, "panic"),
+			"%d %s\n%s", w.Code, w.Body, text)
 		kind, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))
-		if kind == "application/json" && w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
-			t.Errorf("no JSON: %q", w.Body)
-		}
-		if shown := text + w.Body.String(); strings.Contains(shown, "operator-canary") {
-			t.Errorf("shown: %s", shown)
-		}
+		must.Expect(t, kind != "application/json" || w.Body.Len() == 0 || json.Valid(w.Body.Bytes()), "no JSON: %q", w.Body)
+		shown := text + w.Body.String()
+		must.Expect(t, !strings.Contains(shown, "operator-canary"), "shown: %s", shown)
 	})
 }

@@ -21,12 +21,10 @@ func TestTheSitesCertificateIsChecked(t *testing.T) {
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	must.Do(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
-	if r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent"); r.Status != 200 {
-		t.Errorf("with the authority's file: %d %s", r.Status, r.Body)
-	}
-	if r := list(t, start(t, s), "agent"); r.Status != 502 || r.Code() != "upstream_error" {
-		t.Errorf("without: %d %s", r.Status, r.Body)
-	}
+	r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent")
+	must.Expect(t, r.Status == 200, "with the authority's file: %d %s", r.Status, r.Body)
+	r = list(t, start(t, s), "agent")
+	must.Expect(t, r.Status == 502 && r.Code() == "upstream_error", "without: %d %s", r.Status, r.Body)
 }
 
 func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {
@@ -40,22 +38,16 @@ func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {
 	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	front := start(t, s, func(o *bridge.Options) { o.Logger = logger })
 	r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "X-Request-Id", "abc-1", "Traceparent", "00-trace", "Cookie", "SESSx=canary")
-	if r.Header.Get("X-Request-Id") != "abc-1" {
-		t.Errorf("headers %v", r.Header)
-	}
+	must.Expect(t, r.Header.Get("X-Request-Id") == "abc-1", "headers %v", r.Header)
 	s.Close()
 	call(t, front, "agent", "content.echo", "{}")
 	mu.Lock()
 	defer mu.Unlock()
 	for _, has := range []string{`"request_id":"abc-1"`, `"traceparent":"00-trace"`, `"level":"WARN"`} {
-		if !strings.Contains(log.String(), has) {
-			t.Errorf("the log lacks %s:\n%s", has, &log)
-		}
+		must.Expect(t, strings.Contains(log.String(), has), "the log lacks %s:\n%s", has, &log)
 	}
 	for _, secret := range []string{"agent-pass", "YWdlbnQ6", "canary"} {
-		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log shows %s:\n%s", secret, &log)
-		}
+		must.Expect(t, !strings.Contains(log.String(), secret), "the log shows %s:\n%s", secret, &log)
 	}
 }
 

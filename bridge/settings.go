@@ -241,13 +241,7 @@ func Settings() []Setting {
 	}
 }
 
-// OptionsFromEnv returns what the environment says; BRIDGE_…_FILE names a file that holds a secret.
-func OptionsFromEnv(getenv func(string) string) (Options, error) {
-	var o Options
-	return o, o.FromEnv(getenv)
-}
-
-// FromEnv overrides options by what the environment says.
+// FromEnv overrides options by what the environment says; BRIDGE_…_FILE names a file that holds a secret.
 func (o *Options) FromEnv(getenv func(string) string) error {
 	for _, s := range Settings() {
 		if s.Env == "" {

@@ -85,15 +85,13 @@ func TestSoak(t *testing.T) {
 	s.round(t, front, drupal, 0, chunk) // warm, without faults
 	for i, f := range soakFaults {
 		f.Route, f.Method, f.Probability, f.Seed = "jsonrpc", "soak.*", 0.03, uint64(i)
-		if _, err := drupal.Arm(f); err != nil {
-			t.Fatalf("%s: %v", f.Kind, err)
-		}
+		_, err := drupal.Arm(f)
+		must.Assert(t, err == nil, "%s: %v", f.Kind, err)
 	}
 	for i, f := range soakDiscoveryFaults {
 		f.Route, f.Probability, f.Seed = "methods", 0.08, uint64(i)
-		if _, err := drupal.Arm(f); err != nil {
-			t.Fatalf("%s: %v", f.Kind, err)
-		}
+		_, err := drupal.Arm(f)
+		must.Assert(t, err == nil, "%s: %v", f.Kind, err)
 	}
 	goroutines, heap := settled()
 	for from := chunk; from < n; from += chunk {
@@ -106,9 +104,7 @@ func TestSoak(t *testing.T) {
 	if s.duplicates.Load()+s.crossTalk.Load()+s.lost.Load()+s.leaked.Load() > 0 || s.served.Load() == 0 || s.refused.Load() == 0 {
 		t.Error("the soak found faults, or nothing at all")
 	}
-	if grownGoroutines > goroutines+100 || grownHeap > heap+32<<20 {
-		t.Error("something grows")
-	}
+	must.Expect(t, grownGoroutines <= goroutines+100 && grownHeap <= heap+32<<20, "something grows")
 }
 
 // round makes calls from 32 callers at once and then holds the site's journal against them.

@@ -32,9 +32,7 @@ func TestTheTablesAreDocumented(t *testing.T) {
 		return
 	}
 	have := must.Get(os.ReadFile(tablesFile))(t)
-	if string(have) != page {
-		t.Errorf("%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
-	}
+	must.Expect(t, string(have) == page, "%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
 }
 
 func tablesPage() string {
@@ -131,16 +129,13 @@ func TestEveryOptionIsASetting(t *testing.T) {
 			if field.Anonymous || reflect.ValueOf(o).FieldByIndex(field.Index).IsZero() {
 				continue
 			}
-			if set[field.Name] != "" {
-				t.Errorf("%s and %s are the same option", set[field.Name], s.Name)
-			}
+			must.Expect(t, set[field.Name] == "", "%s and %s are the same option", set[field.Name], s.Name)
 			set[field.Name] = s.Name
 		}
 	}
 	exempt := map[string]bool{"Types": true, "Transport": true, "Now": true, "Logger": true}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[bridge.Options]()) {
-		if field.IsExported() && !field.Anonymous && set[field.Name] == "" && !exempt[field.Name] {
-			t.Errorf("Options.%s is no setting, so it is documented nowhere", field.Name)
-		}
+		must.Expect(t, !field.IsExported() || field.Anonymous || set[field.Name] != "" || exempt[field.Name],
+			"Options.%s is no setting, so it is documented nowhere", field.Name)
 	}
 }

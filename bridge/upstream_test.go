@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // canary must never reach a caller.
@@ -87,20 +88,14 @@ func TestWhatAResponseOfTheSiteBecomes(t *testing.T) {
 			s.change(func() { s.response = func(w http.ResponseWriter, _ *http.Request, call rpc) { c.response(w, call) } })
 			before := s.calls.Load()
 			r := call(t, front, "agent", "content.echo", `{}`)
-			if r.Status != c.status || r.Code() != c.code {
-				t.Errorf("got %d %.200s, want %d %s", r.Status, r.Body, c.status, c.code)
-			}
+			must.Expect(t, r.Status == c.status && r.Code() == c.code, "got %d %.200s, want %d %s", r.Status, r.Body, c.status, c.code)
 			for _, has := range c.has {
-				if !strings.Contains(r.Body, has) {
-					t.Errorf("%s lacks %s", r.Body, has)
-				}
+				must.Expect(t, strings.Contains(r.Body, has), "%s lacks %s", r.Body, has)
 			}
-			if strings.Contains(r.Body, "canary") || strings.Contains(fmt.Sprint(r.Header), "evil") {
-				t.Errorf("leaks: %v %s", r.Header, r.Body)
-			}
-			if n := s.calls.Load() - before; n != 1 {
-				t.Errorf("the site got %d calls, want 1", n)
-			}
+			must.Expect(t, !strings.Contains(r.Body, "canary") && !strings.Contains(fmt.Sprint(r.Header), "evil"),
+				"leaks: %v %s", r.Header, r.Body)
+			n := s.calls.Load() - before
+			must.Expect(t, n == 1, "the site got %d calls, want 1", n)
 		})
 	}
 }
@@ -118,31 +113,23 @@ func TestASiteThatIsDownCostsNothingAndComesBack(t *testing.T) {
 	for i := range 10 {
 		r := call(t, front, "agent", "content.echo", "{}")
 		lost := i == 0 && r.Status == 502 // on a connection that was open until then: the call may have run
-		if !lost && (r.Status != 503 || r.Code() != "upstream_unavailable") {
-			t.Errorf("down, call %d: %d %s", i, r.Status, r.Body)
-		}
+		must.Expect(t, lost || r.Status == 503 && r.Code() == "upstream_unavailable", "down, call %d: %d %s", i, r.Status, r.Body)
 	}
 	r := list(t, front, "stranger")
-	if r.Status != 503 || r.Header.Get("Retry-After") != "1" {
-		t.Errorf("a stranger's list with an open breaker: %d %v", r.Status, r.Header)
-	}
-	if r := send(t, front, "", "GET", "/readyz", ""); r.Status != 503 {
-		t.Errorf("readyz: %d", r.Status)
-	}
-	if r := send(t, front, "", "GET", "/healthz", ""); r.Status != 200 {
-		t.Errorf("healthz: %d", r.Status)
-	}
+	must.Expect(t, r.Status == 503 && r.Header.Get("Retry-After") == "1",
+		"a stranger's list with an open breaker: %d %v", r.Status, r.Header)
+	r = send(t, front, "", "GET", "/readyz", "")
+	must.Expect(t, r.Status == 503, "readyz: %d", r.Status)
+	r = send(t, front, "", "GET", "/healthz", "")
+	must.Expect(t, r.Status == 200, "healthz: %d", r.Status)
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
-	}
+	must.Need(t, err == nil, "the port was taken meanwhile: %v", err)
 	back := &http.Server{Handler: s}
 	go back.Serve(l)
 	defer back.Close()
 	c.advance(time.Second)
-	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 200 {
-		t.Errorf("back: %d %s", r.Status, r.Body)
-	}
+	r = call(t, front, "agent", "content.echo", "{}")
+	must.Expect(t, r.Status == 200, "back: %d %s", r.Status, r.Body)
 }
 
 func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
@@ -163,9 +150,8 @@ func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
 	for range 4 {
 		go func() {
 			r := call(t, front, "agent", "content.echo", "{}")
-			if r.Status == 503 && (r.Code() != "overloaded" || r.Header.Get("Retry-After") == "") {
-				t.Errorf("overload: %s %v", r.Body, r.Header)
-			}
+			must.Expect(t, r.Status != 503 || r.Code() == "overloaded" && r.Header.Get("Retry-After") != "",
+				"overload: %s %v", r.Body, r.Header)
 			if r.Status == 503 {
 				once.Do(func() { close(release) })
 			}
@@ -176,9 +162,8 @@ func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
 	for range 4 {
 		count[<-statuses]++
 	}
-	if count[200] != 3 || count[503] != 1 || inside.Load() != 3 {
-		t.Errorf("statuses %v, %d calls at the site; want three served and one turned away", count, inside.Load())
-	}
+	must.Expect(t, count[200] == 3 && count[503] == 1 && inside.Load() == 3,
+		"statuses %v, %d calls at the site; want three served and one turned away", count, inside.Load())
 }
 
 func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
@@ -195,11 +180,9 @@ func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
 	}{{`{"m":{}}`, `{"result":{"m":{}}}`, 200}, {`{"m":[], "n":1.0}`, `{"result":{"m":{},"n":1.0}}`, 200}, {`[]`, `{"result":{}}`, 200}, {`"no"`, "", 500}, {`[1]`, "", 500}} {
 		result = c.result
 		r := call(t, refuse, "agent", "content.x", "{}")
-		if r.Status != c.status || c.refuse != "" && r.Body != c.refuse || c.status == 500 && r.Code() != "execution_error" {
-			t.Errorf("refuse %s: %d %s", c.result, r.Status, r.Body)
-		}
-		if r := call(t, pass, "agent", "content.x", "{}"); r.Body != `{"result":`+c.result+`}` {
-			t.Errorf("pass %s: %d %s", c.result, r.Status, r.Body)
-		}
+		must.Expect(t, r.Status == c.status && (c.refuse == "" || r.Body == c.refuse) && (c.status != 500 || r.Code() == "execution_error"),
+			"refuse %s: %d %s", c.result, r.Status, r.Body)
+		r = call(t, pass, "agent", "content.x", "{}")
+		must.Expect(t, r.Body == `{"result":`+c.result+`}`, "pass %s: %d %s", c.result, r.Status, r.Body)
 	}
 }

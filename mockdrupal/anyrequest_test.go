@@ -58,8 +58,7 @@ func FuzzRequest(f *testing.F) {
 		if control && (w.Code >= 500 || strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") && !json.Valid(w.Body.Bytes())) {
 			t.Errorf("the control plane responds with %d %s", w.Code, w.Body)
 		}
-		if !control && len(site.Journal().Entries(0)) != 1 {
-			t.Errorf("the journal has %d entries of one request", len(site.Journal().Entries(0)))
-		}
+		must.Expect(t, control || len(site.Journal().Entries(0)) == 1,
+			"the journal has %d entries of one request", len(site.Journal().Entries(0)))
 	})
 }

@@ -37,16 +37,13 @@ func TestCookieLoginAndLogout(t *testing.T) {
 		CSRF   string                     `json:"csrf_token"`
 		Logout string                     `json:"logout_token"`
 	}
-	if err := json.Unmarshal([]byte(body), &login); err != nil || login.User.UID != "2" || login.CSRF == "" || login.Logout == "" {
-		t.Fatalf("login: %s %v", body, err)
-	}
+	err := json.Unmarshal([]byte(body), &login)
+	must.Assert(t, err == nil && login.User.UID == "2" && login.CSRF != "" && login.Logout != "", "login: %s %v", body, err)
 	cookie := strings.SplitN(res.Header.Get("Set-Cookie"), ";", 2)[0]
-	if _, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("with the cookie: %s", body)
-	}
-	if _, token := do(t, "GET", s.URL+"/session/token", "", "Cookie", cookie); token != login.CSRF {
-		t.Errorf("session token %s, want %s", token, login.CSRF)
-	}
+	_, body = do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie)
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "with the cookie: %s", body)
+	_, token := do(t, "GET", s.URL+"/session/token", "", "Cookie", cookie)
+	must.Expect(t, token == login.CSRF, "session token %s, want %s", token, login.CSRF)
 	for _, c := range []struct {
 		name, query string
 		status      int
@@ -58,13 +55,11 @@ func TestCookieLoginAndLogout(t *testing.T) {
 		{"logged out already", "&token=" + url.QueryEscape(login.Logout), 403, "authenticated users"},
 	} {
 		res, body := do(t, "POST", s.URL+"/user/logout?_format=json"+c.query, "", "Cookie", cookie)
-		if res.StatusCode != c.status || !strings.Contains(body, c.says) {
-			t.Errorf("logout with %s: %d %s, want %d %s", c.name, res.StatusCode, body, c.status, c.says)
-		}
+		must.Expect(t, res.StatusCode == c.status && strings.Contains(body, c.says),
+			"logout with %s: %d %s, want %d %s", c.name, res.StatusCode, body, c.status, c.says)
 	}
-	if res, _ := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); res.StatusCode != 403 {
-		t.Errorf("after logging out: %d, want 403", res.StatusCode)
-	}
+	res, _ = do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie)
+	must.Expect(t, res.StatusCode == 403, "after logging out: %d, want 403", res.StatusCode)
 }
 
 func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
@@ -90,9 +85,8 @@ func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
 			site := smallSite()
 			site.Auth.JSONRPC = c.schemes
 			s := start(t, site, mockdrupal.Options{})
-			if res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", c.header); res.StatusCode != c.status {
-				t.Errorf("%d %s, want %d", res.StatusCode, body, c.status)
-			}
+			res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", c.header)
+			must.Expect(t, res.StatusCode == c.status, "%d %s, want %d", res.StatusCode, body, c.status)
 		})
 	}
 }
@@ -103,9 +97,8 @@ func TestTokensOfATrustedServer(t *testing.T) {
 		return account, ok
 	}})
 	for token, status := range map[string]int{"trusted.agent": 200, "agent-token": 200, "trusted.blocked": 401, "trusted.nobody": 401, "agent": 401} {
-		if res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+token); res.StatusCode != status {
-			t.Errorf("%s: %d %s, want %d", token, res.StatusCode, body, status)
-		}
+		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+token)
+		must.Expect(t, res.StatusCode == status, "%s: %d %s, want %d", token, res.StatusCode, body, status)
 	}
 }
 
@@ -142,9 +135,8 @@ func TestBearerTokensOfTheSiteFile(t *testing.T) {
 	} {
 		s.Advance(c.advance)
 		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+c.token)
-		if res.StatusCode != c.status || !strings.Contains(res.Header.Get("WWW-Authenticate"), c.challenge) {
-			t.Errorf("%s: %d %q %s, want %d with %q", c.name, res.StatusCode, res.Header.Get("WWW-Authenticate"), body, c.status, c.challenge)
-		}
+		must.Expect(t, res.StatusCode == c.status && strings.Contains(res.Header.Get("WWW-Authenticate"), c.challenge),
+			"%s: %d %q %s, want %d with %q", c.name, res.StatusCode, res.Header.Get("WWW-Authenticate"), body, c.status, c.challenge)
 	}
 }
 
@@ -157,9 +149,8 @@ func TestTokenEndpoint(t *testing.T) {
 		}
 		res, body := do(t, "POST", s.URL+"/oauth/token", v.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 		var doc map[string]any
-		if err := json.Unmarshal([]byte(body), &doc); err != nil {
-			t.Fatalf("%s: %v", body, err)
-		}
+		err := json.Unmarshal([]byte(body), &doc)
+		must.Assert(t, err == nil, "%s: %v", body, err)
 		return res.StatusCode, doc
 	}
 	for _, c := range []struct {
@@ -173,15 +164,12 @@ func TestTokenEndpoint(t *testing.T) {
 		{"other grant", "grant_type", "password", 400, "unsupported_grant_type"},
 		{"unknown scope", "scope", "role_king", 400, "invalid_scope"},
 	} {
-		if status, doc := form(c.key, c.value); status != c.status || doc["error"] != c.code {
-			t.Errorf("%s: %d %v, want %d %s", c.name, status, doc, c.status, c.code)
-		}
+		status, doc := form(c.key, c.value)
+		must.Expect(t, status == c.status && doc["error"] == c.code, "%s: %d %v, want %d %s", c.name, status, doc, c.status, c.code)
 	}
 	status, doc := form("scope", "role_agent")
 	token, _ := doc["access_token"].(string)
-	if status != 200 || token == "" || doc["token_type"] != "Bearer" {
-		t.Fatalf("token: %d %v", status, doc)
-	}
+	must.Assert(t, status == 200 && token != "" && doc["token_type"] == "Bearer", "token: %d %v", status, doc)
 	use := func() (int, string) {
 		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+token)
 		return res.StatusCode, body + res.Header.Get("WWW-Authenticate")
@@ -190,9 +178,8 @@ func TestTokenEndpoint(t *testing.T) {
 		t.Errorf("with the token: %d %s", status, body)
 	}
 	for _, path := range []string{"/oauth/jwks", "/.well-known/oauth-authorization-server"} {
-		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != 200 || !json.Valid([]byte(body)) {
-			t.Errorf("%s: %d %s", path, res.StatusCode, body)
-		}
+		res, body := do(t, "GET", s.URL+path, "")
+		must.Expect(t, res.StatusCode == 200 && json.Valid([]byte(body)), "%s: %d %s", path, res.StatusCode, body)
 	}
 	s.Advance(time.Hour)
 	if status, body := use(); status != 401 || !strings.Contains(body, "could not be verified") {
@@ -215,35 +202,28 @@ func TestFloodControlLocksAnAccount(t *testing.T) {
 		return res.StatusCode
 	}
 	for range 5 {
-		if status := try("agent", "wrong"); status != 403 {
-			t.Fatalf("wrong password: %d, want 403", status)
-		}
+		status := try("agent", "wrong")
+		must.Assert(t, status == 403, "wrong password: %d, want 403", status)
 	}
-	if status := try("agent", "agent-pass"); status != 403 {
-		t.Errorf("the right password after five failures: %d, want 403", status)
-	}
-	if status := try("admin", "admin-pass"); status != 200 {
-		t.Errorf("another account: %d, want 200", status)
-	}
+	status := try("agent", "agent-pass")
+	must.Expect(t, status == 403, "the right password after five failures: %d, want 403", status)
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 200, "another account: %d, want 200", status)
 	s.Advance(7 * time.Hour)
-	if status := try("agent", "agent-pass"); status != 200 {
-		t.Errorf("after the window: %d, want 200", status)
-	}
+	status = try("agent", "agent-pass")
+	must.Expect(t, status == 200, "after the window: %d, want 200", status)
 	for range 50 {
 		try("nobody", "wrong")
 	}
-	if status := try("admin", "admin-pass"); status != 403 {
-		t.Errorf("after 50 failures of the address: %d, want 403", status)
-	}
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 403, "after 50 failures of the address: %d, want 403", status)
 	s.Advance(time.Hour)
-	if status := try("admin", "admin-pass"); status != 200 {
-		t.Errorf("an hour later: %d, want 200", status)
-	}
+	status = try("admin", "admin-pass")
+	must.Expect(t, status == 200, "an hour later: %d, want 200", status)
 	for range 5 {
 		try("agent", "wrong")
 	}
 	s.SetFlood(false)
-	if status := try("agent", "agent-pass"); status != 200 {
-		t.Errorf("with flood control off: %d, want 200", status)
-	}
+	status = try("agent", "agent-pass")
+	must.Expect(t, status == 200, "with flood control off: %d, want 200", status)
 }

@@ -66,13 +66,10 @@ func TestLargeSiteLoadsAndServes(t *testing.T) {
 	site := must.Get(fixtures.Builtin("bulk-100000"))(t)
 	begin := time.Now()
 	s := start(t, site, mockdrupal.Options{})
-	if status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`); status != http.StatusOK {
-		t.Fatalf("the large site responds with %d", status)
-	}
+	status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`)
+	must.Assert(t, status == http.StatusOK, "the large site responds with %d", status)
 	loaded := time.Since(begin)
-	if loaded > limit {
-		t.Errorf("loading took %v, want less than %v", loaded, limit)
-	}
+	must.Expect(t, loaded <= limit, "loading took %v, want less than %v", loaded, limit)
 	t.Logf("%d methods loaded in %v", methods, loaded)
 }
 

@@ -36,12 +36,10 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 				res.Body.Close()
 			}
 			e := s.Journal().Entries(0)
-			if !e[2].SentCookie("marker-agent", "1") || !e[3].SentCookie("marker-admin", "2") {
-				t.Errorf("the own cookies did not come back: %v, %v", e[2].Cookies, e[3].Cookies)
-			}
-			if got := e[1].SentCookie("marker-agent", "1"); got != shared {
-				t.Errorf("the agent's cookie came with the admin's request: %v, want %v", got, shared)
-			}
+			must.Expect(t, e[2].SentCookie("marker-agent", "1") && e[3].SentCookie("marker-admin", "2"),
+				"the own cookies did not come back: %v, %v", e[2].Cookies, e[3].Cookies)
+			got := e[1].SentCookie("marker-agent", "1")
+			must.Expect(t, got == shared, "the agent's cookie came with the admin's request: %v, want %v", got, shared)
 			if len(e[0].SetCookies) != 1 || e[0].SetCookies[0].Name != "marker-agent" || e[0].SetCookies[0] == e[2].SetCookies[0] || len(e[4].SetCookies) != 0 {
 				t.Errorf("cookies set: %v, %v, and for an account without a fault %v", e[0].SetCookies, e[2].SetCookies, e[4].SetCookies)
 			}
@@ -52,8 +50,7 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 func TestCookieFaultNeedsACookie(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	for _, cookie := range []string{"", "no-value", "=x"} {
-		if _, err := s.Arm(mockdrupal.Fault{Kind: fault.SetCookie, Cookie: cookie}); err == nil {
-			t.Errorf("the cookie %q was armed", cookie)
-		}
+		_, err := s.Arm(mockdrupal.Fault{Kind: fault.SetCookie, Cookie: cookie})
+		must.Expect(t, err != nil, "the cookie %q was armed", cookie)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -58,9 +59,8 @@ func TestRequestsAsDrupalCoreTakesThem(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			res, body := do(t, c.verb, s.URL+c.path, "", c.headers...)
 			got := strings.Join([]string{res.Header.Get("WWW-Authenticate"), res.Header.Get("Allow"), res.Header.Get("Location"), res.Header.Get("Content-Type")}, "|") + "|" + body + "$"
-			if res.StatusCode != c.want.status || !strings.Contains(got, c.want.holds) {
-				t.Errorf("%s %s: %d %s\nwant %d with %s, by %s", c.verb, c.path, res.StatusCode, got, c.want.status, c.want.holds, c.source)
-			}
+			must.Expect(t, res.StatusCode == c.want.status && strings.Contains(got, c.want.holds),
+				"%s %s: %d %s\nwant %d with %s, by %s", c.verb, c.path, res.StatusCode, got, c.want.status, c.want.holds, c.source)
 		})
 	}
 }
@@ -103,9 +103,8 @@ func TestCallsAsTheJSONRPCModuleTakesThem(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, body := call(t, s, "agent", c.body)
-			if status != c.want.status || !strings.Contains("^"+body+"$", c.want.holds) {
-				t.Errorf("%s: %d %s\nwant %d with %s, by %s", c.body, status, body, c.want.status, c.want.holds, c.source)
-			}
+			must.Expect(t, status == c.want.status && strings.Contains("^"+body+"$", c.want.holds),
+				"%s: %d %s\nwant %d with %s, by %s", c.body, status, body, c.want.status, c.want.holds, c.source)
 		})
 	}
 }
@@ -117,9 +116,8 @@ func TestLoginIsCountedApartFromBasic(t *testing.T) {
 		return outcome{res.StatusCode, body}
 	}
 	for range 5 {
-		if got := login("wrong"); got.status != 400 {
-			t.Fatalf("a wrong password: %v", got)
-		}
+		got := login("wrong")
+		must.Assert(t, got.status == 400, "a wrong password: %v", got)
 	}
 	if got := login("agent-pass"); got.status != 403 || !strings.Contains(got.holds, "Too many failed login attempts from your IP address.") {
 		t.Errorf("the right one after five failures: %v", got)
@@ -131,7 +129,6 @@ func TestLoginIsCountedApartFromBasic(t *testing.T) {
 		do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"nobody","pass":"x"}`)
 	}
 	res, body := do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"admin","pass":"admin-pass"}`)
-	if res.StatusCode != 403 || !strings.Contains(body, "Access is blocked because of IP based flood prevention.") {
-		t.Errorf("after 50 failures of the address: %d %s", res.StatusCode, body)
-	}
+	must.Expect(t, res.StatusCode == 403 && strings.Contains(body, "Access is blocked because of IP based flood prevention."),
+		"after 50 failures of the address: %d %s", res.StatusCode, body)
 }

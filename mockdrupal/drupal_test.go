@@ -51,14 +51,10 @@ func call(t testing.TB, s *mockdrupal.Server, user, body string) (int, string) {
 		r.SetBasicAuth(user, user+"-pass")
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatalf("POST /jsonrpc as %q: %v", user, err)
-	}
+	must.Assert(t, err == nil, "POST /jsonrpc as %q: %v", user, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("reading the response: %v", err)
-	}
+	must.Assert(t, err == nil, "reading the response: %v", err)
 	return res.StatusCode, string(b)
 }
 
@@ -67,9 +63,7 @@ func TestEchoGivesBackWhatWasSent(t *testing.T) {
 	params := `{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"é🚀/<"}`
 	status, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.echo","params":`+params+`}`)
 	want := `{"jsonrpc":"2.0","id":1,"result":{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"\u00e9\ud83d\ude80\/\u003C"}}`
-	if status != 200 || body != want {
-		t.Fatalf("got %d %s\nwant %s", status, body, want)
-	}
+	must.Assert(t, status == 200 && body == want, "got %d %s\nwant %s", status, body, want)
 	entries := s.Journal().Entries(0)
 	if len(entries) != 1 || len(entries[0].Calls) != 1 || string(entries[0].Calls[0].Params) != params || !entries[0].Calls[0].Ran {
 		t.Fatalf("journal: %+v", entries)
@@ -94,9 +88,8 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
 		t.Fatalf("discovery: %+v", doc)
 	}
-	if want := s.URL + "/jsonrpc/methods/test.echo"; doc.Data[0].Links.Self != want {
-		t.Errorf("self link %s, want %s", doc.Data[0].Links.Self, want)
-	}
+	want := s.URL + "/jsonrpc/methods/test.echo"
+	must.Expect(t, doc.Data[0].Links.Self == want, "self link %s, want %s", doc.Data[0].Links.Self, want)
 }
 
 func TestAccessInBothLayers(t *testing.T) {
@@ -116,9 +109,8 @@ func TestAccessInBothLayers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, body := call(t, s, c.user, `{"jsonrpc":"2.0","id":7,"method":"`+c.method+`"}`)
-			if status != c.status || !strings.Contains(body, c.holds) {
-				t.Errorf("got %d %s, want %d with %s", status, body, c.status, c.holds)
-			}
+			must.Expect(t, status == c.status && strings.Contains(body, c.holds),
+				"got %d %s, want %d with %s", status, body, c.status, c.holds)
 		})
 	}
 }

@@ -44,9 +44,8 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 		end(id)
 		waitUntil(t, func() bool { return len(s.Faults()) == 0 && accepts() }, "the fault ends "+name)
 	}
-	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Second, Route: route.JSONRPC}); err == nil {
-		t.Error("a fault on the port was armed for one route: it would act on all")
-	}
+	_, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Second, Route: route.JSONRPC})
+	must.Expect(t, err != nil, "a fault on the port was armed for one route: it would act on all")
 }
 
 func TestFaultsSayWhatTheMachineLacks(t *testing.T) {
@@ -86,13 +85,11 @@ func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
 				return err
 			}
 			for range 10 {
-				if err := get(); err != nil || open.Load() == 0 {
-					t.Fatalf("%v, with %d connections", err, open.Load())
-				}
+				err := get()
+				must.Assert(t, err == nil && open.Load() != 0, "%v, with %d connections", err, open.Load())
 				disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute}))(t)
-				if n := open.Load(); n != 0 {
-					t.Fatalf("the client has %d connections to the port that is shut", n)
-				}
+				n := open.Load()
+				must.Assert(t, n == 0, "the client has %d connections to the port that is shut", n)
 				if err := get(); !errors.Is(err, syscall.ECONNREFUSED) {
 					t.Fatalf("a request to the port that is shut: %v, want %v", err, syscall.ECONNREFUSED)
 				}
@@ -112,9 +109,7 @@ func TestResetsInMemory(t *testing.T) {
 	}
 	disarm()
 	r, err := client.Get(s.URL + "/jsonrpc/methods")
-	if err != nil {
-		t.Fatalf("after it: %v", err)
-	}
+	must.Assert(t, err == nil, "after it: %v", err)
 	r.Body.Close()
 }
 

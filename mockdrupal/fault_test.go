@@ -77,9 +77,8 @@ const whoami = `{"jsonrpc":"2.0","id":7,"method":"test.whoami"}`
 func contains(status, text string) func(*testing.T, received) {
 	return func(t *testing.T, w received) {
 		t.Helper()
-		if w.err != nil || !strings.HasPrefix(w.head(), "HTTP/1.1 "+status) || !strings.Contains(w.body(), text) {
-			t.Errorf("want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
-		}
+		must.Expect(t, w.err == nil && strings.HasPrefix(w.head(), "HTTP/1.1 "+status) && strings.Contains(w.body(), text),
+			"want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
 	}
 }
 
@@ -99,9 +98,8 @@ func declares(t *testing.T, w received, off int) {
 			fmt.Sscan(v, &length)
 		}
 	}
-	if got := len(w.body()); (length-got)*off <= 0 {
-		t.Errorf("announced %d bytes, sent %d:\n%s", length, got, shorten(w.raw))
-	}
+	got := len(w.body())
+	must.Expect(t, (length-got)*off > 0, "announced %d bytes, sent %d:\n%s", length, got, shorten(w.raw))
 }
 
 // faultCases show every kind of fault on a connection.
@@ -113,16 +111,12 @@ var faultCases = []struct {
 }{
 	{mockdrupal.Fault{Kind: fault.Delay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"id":7`)(t, w)
-		if w.first < 40*time.Millisecond {
-			t.Errorf("the first byte came after %v", w.first)
-		}
+		must.Expect(t, w.first >= 40*time.Millisecond, "the first byte came after %v", w.first)
 	}},
 	{mockdrupal.Fault{Kind: fault.DelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
 	{mockdrupal.Fault{Kind: fault.Drip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
 	{mockdrupal.Fault{Kind: fault.Hang}, "", 0, func(t *testing.T, w received) {
-		if len(w.raw) > 0 || !errors.Is(w.err, os.ErrDeadlineExceeded) {
-			t.Errorf("want silence, saw (%v) %s", w.err, w.raw)
-		}
+		must.Expect(t, len(w.raw) == 0 && errors.Is(w.err, os.ErrDeadlineExceeded), "want silence, saw (%v) %s", w.err, w.raw)
 	}},
 	{mockdrupal.Fault{Kind: fault.HangBody}, "", 1, func(t *testing.T, w received) {
 		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
@@ -141,36 +135,26 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.HTML}, "", 0, contains("200", "<title>Error | Small</title>")},
 	{mockdrupal.Fault{Kind: fault.Empty}, "", 0, func(t *testing.T, w received) {
 		contains("200", "")(t, w)
-		if w.body() != "" {
-			t.Errorf("want no body, saw %s", w.body())
-		}
+		must.Expect(t, w.body() == "", "want no body, saw %s", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.ContentType}, "", 1, func(t *testing.T, w received) {
-		if !strings.Contains(w.head(), "Content-Type: text/plain") {
-			t.Errorf("want text/plain, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.Contains(w.head(), "Content-Type: text/plain"), "want text/plain, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.Garbage}, "", 1, func(t *testing.T, w received) {
 		contains("200", "{")(t, w)
-		if json.Valid([]byte(w.body())) {
-			t.Errorf("want no JSON, saw %s", w.body())
-		}
+		must.Expect(t, !json.Valid([]byte(w.body())), "want no JSON, saw %s", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.Trailing}, "", 1, func(t *testing.T, w received) {
 		contains("200", "}\n<br />")(t, w)
 	}},
 	{mockdrupal.Fault{Kind: fault.InvalidUTF8}, "", 1, func(t *testing.T, w received) {
-		if utf8.ValidString(w.body()) {
-			t.Errorf("want invalid UTF-8, saw %q", w.body())
-		}
+		must.Expect(t, !utf8.ValidString(w.body()), "want invalid UTF-8, saw %q", w.body())
 	}},
 	{mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}, "", 0, contains("200", `"result":NaN}`)},
 	{mockdrupal.Fault{Kind: fault.Excess}, "", 1, contains("200", `"id":8,"result":"stray"}`)},
 	{mockdrupal.Fault{Kind: fault.CloseIdle}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"name":"agent"`)(t, w)
-		if strings.Contains(strings.ToLower(w.head()), "connection: close") {
-			t.Errorf("the end is announced: %s", w.head())
-		}
+		must.Expect(t, !strings.Contains(strings.ToLower(w.head()), "connection: close"), "the end is announced: %s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
 	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
@@ -189,9 +173,7 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.HugeGzip, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)}, // the request accepts no gzip
 	{mockdrupal.Fault{Kind: fault.SetCookie, Cookie: "marker=one; Path=/"}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"name":"agent"`)(t, w)
-		if !strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/") {
-			t.Errorf("want the marker's cookie, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/"), "want the marker's cookie, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.Gzip}, "", 1, func(t *testing.T, w received) {
 		r, err := gzip.NewReader(strings.NewReader(w.body()))
@@ -203,23 +185,20 @@ var faultCases = []struct {
 		}
 	}},
 	{mockdrupal.Fault{Kind: fault.Redirect}, "", 0, func(t *testing.T, w received) {
-		if !strings.HasPrefix(w.head(), "HTTP/1.1 302") || !strings.Contains(w.head(), "Location: http://elsewhere.invalid/") {
-			t.Errorf("want a redirect elsewhere, saw\n%s", w.head())
-		}
+		must.Expect(t, strings.HasPrefix(w.head(), "HTTP/1.1 302") && strings.Contains(w.head(), "Location: http://elsewhere.invalid/"),
+			"want a redirect elsewhere, saw\n%s", w.head())
 	}},
 	{mockdrupal.Fault{Kind: fault.NullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
 	{mockdrupal.Fault{Kind: fault.ListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
 	{mockdrupal.Fault{Kind: fault.CyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
 	{mockdrupal.Fault{Kind: fault.RemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
 	{mockdrupal.Fault{Kind: fault.DeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
-		if n := strings.Count(w.body(), `{"type":"array","items":`); n < 5000 {
-			t.Errorf("want a schema 5,000 deep, saw %d levels", n)
-		}
+		n := strings.Count(w.body(), `{"type":"array","items":`)
+		must.Expect(t, n >= 5000, "want a schema 5,000 deep, saw %d levels", n)
 	}},
 	{mockdrupal.Fault{Kind: fault.DuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
-		if n := strings.Count(w.body(), `"id":"test.echo"`); n != 2 {
-			t.Errorf("want test.echo twice, saw it %d times", n)
-		}
+		n := strings.Count(w.body(), `"id":"test.echo"`)
+		must.Expect(t, n == 2, "want test.echo twice, saw it %d times", n)
 	}},
 }
 
@@ -237,16 +216,12 @@ func isHuge(text string) func(*testing.T, received) {
 
 func isReset(t *testing.T, w received) {
 	t.Helper()
-	if !errors.Is(w.err, syscall.ECONNRESET) || len(w.raw) > 0 {
-		t.Errorf("want a reset before any byte, saw (%v) %s", w.err, w.raw)
-	}
+	must.Expect(t, errors.Is(w.err, syscall.ECONNRESET) && len(w.raw) == 0, "want a reset before any byte, saw (%v) %s", w.err, w.raw)
 }
 
 func isClosed(t *testing.T, w received) {
 	t.Helper()
-	if w.err != nil || len(w.raw) > 0 {
-		t.Errorf("want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
-	}
+	must.Expect(t, w.err == nil && len(w.raw) == 0, "want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
 }
 
 func TestFaultsOnTheConnection(t *testing.T) {
@@ -266,13 +241,10 @@ func TestFaultsOnTheConnection(t *testing.T) {
 				w = send(t, s, "GET", c.path, "")
 			}
 			c.check(t, w)
-			if got := s.Runs("test.whoami"); got != c.ran {
-				t.Errorf("the method ran %d times, want %d", got, c.ran)
-			}
+			got := s.Runs("test.whoami")
+			must.Expect(t, got == c.ran, "the method ran %d times, want %d", got, c.ran)
 			entries := s.Journal().Entries(0)
-			if len(entries) != 1 || entries[0].Fault != c.fault.Kind {
-				t.Errorf("the journal does not name the fault: %+v", entries)
-			}
+			must.Expect(t, len(entries) == 1 && entries[0].Fault == c.fault.Kind, "the journal does not name the fault: %+v", entries)
 			s.DisarmAll()
 			contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 		})
@@ -286,9 +258,8 @@ func TestEveryKindOfFaultHasItsTest(t *testing.T) {
 		for _, c := range faultCases {
 			seen = seen || c.fault.Kind == kind.Name
 		}
-		if !seen {
-			t.Errorf("no test sees the fault %s on the connection: add a row for it to faultCases in mockdrupal/fault_test.go", kind.Name)
-		}
+		must.Expect(t, seen,
+			"no test sees the fault %s on the connection: add a row for it to faultCases in mockdrupal/fault_test.go", kind.Name)
 	}
 }
 
@@ -308,9 +279,8 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	must.Do(t, s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}))
 	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
 	disarm()
-	if w := send(t, s, "GET", "/jsonrpc/methods", ""); strings.Contains(w.body(), "test.echo") {
-		t.Errorf("the disabled method is still shown: %s", shorten(w.raw))
-	}
+	w := send(t, s, "GET", "/jsonrpc/methods", "")
+	must.Expect(t, !strings.Contains(w.body(), "test.echo"), "the disabled method is still shown: %s", shorten(w.raw))
 }
 
 func TestConnectionsTimeOutForAWhile(t *testing.T) {
@@ -332,33 +302,24 @@ func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	}
 	must.Do(t, ask())
 	unused, err := net.Dial("tcp", address) // open, and never used
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer unused.Close()
 	time.Sleep(20 * time.Millisecond) // until the server has taken it
 	for range 2 {
 		disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Deaf, Delay: time.Minute})
-		if err != nil {
-			t.Skipf("NOT TESTED HERE: %v", err)
-		}
-		if _, err := net.DialTimeout("tcp", address, 300*time.Millisecond); !isTimeout(err) {
-			t.Errorf("connecting gave %v, want a time-out", err)
-		}
-		if err := ask(); err == nil {
-			t.Error("a request on a connection that was open before got a response")
-		}
-		if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a request on a new connection gave %v, want a time-out", err)
-		}
+		must.Need(t, err == nil, "NOT TESTED HERE: %v", err)
+		_, err = net.DialTimeout("tcp", address, 300*time.Millisecond)
+		must.Expect(t, isTimeout(err), "connecting gave %v, want a time-out", err)
+		err = ask()
+		must.Expect(t, err != nil, "a request on a connection that was open before got a response")
+		err = ask()
+		must.Expect(t, errors.Is(err, context.DeadlineExceeded), "a request on a new connection gave %v, want a time-out", err)
 		unused.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := unused.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Errorf("a connection that was never used is open still: %v", err)
-		}
+		_, err = unused.Read(make([]byte, 1))
+		must.Expect(t, err != nil && !isTimeout(err), "a connection that was never used is open still: %v", err)
 		disarm()
-		if err := ask(); err != nil {
-			t.Errorf("the mock does not come back: %v", err)
-		}
+		err = ask()
+		must.Expect(t, err == nil, "the mock does not come back: %v", err)
 	}
 }
 
@@ -396,16 +357,14 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		{"three times", mockdrupal.Fault{Count: 3}, "agent", "test.echo", 3},
 	} {
 		arm(c.fault)
-		if got := hits(c.user, c.method, 40); got != c.want {
-			t.Errorf("%s: %d of 40 requests affected, want %d", c.name, got, c.want)
-		}
+		got := hits(c.user, c.method, 40)
+		must.Expect(t, got == c.want, "%s: %d of 40 requests affected, want %d", c.name, got, c.want)
 		s.DisarmAll()
 	}
 	arm(mockdrupal.Fault{Route: route.Method, Method: "test.echo"})
 	for id, status := range map[string]int{"test.echo": 503, "test.count": 200} {
-		if res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic); res.StatusCode != status {
-			t.Errorf("the fault of test.echo: %s gives %d, want %d", id, res.StatusCode, status)
-		}
+		res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic)
+		must.Expect(t, res.StatusCode == status, "the fault of test.echo: %s gives %d, want %d", id, res.StatusCode, status)
 	}
 	s.DisarmAll()
 	chance := mockdrupal.Fault{Probability: 0.5, Seed: 1}
@@ -423,9 +382,8 @@ func TestFaultsOfOneRouteLeaveTheOthersAlone(t *testing.T) {
 	must.Get(s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}))(t)
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
-	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC}); err == nil {
-		t.Error("a poisoned discovery of /jsonrpc is armed: it can match nothing")
-	}
+	_, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC})
+	must.Expect(t, err != nil, "a poisoned discovery of /jsonrpc is armed: it can match nothing")
 }
 
 func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
@@ -452,7 +410,6 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 	group.Wait()
 	s.DisarmAll()
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
-	if shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped(); shown != 50 || dropped == 0 {
-		t.Errorf("the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
-	}
+	shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped()
+	must.Expect(t, shown == 50 && dropped != 0, "the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
@@ -23,9 +24,8 @@ func TestLinesOfTheJSONRPCModule(t *testing.T) {
 		s := start(t, site, mockdrupal.Options{JSONRPC: line})
 
 		res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc", "", preflight...)
-		if res.StatusCode != http.StatusUnauthorized {
-			t.Errorf("line %d: a preflight without credentials: %d %v", line, res.StatusCode, res.Header)
-		}
+		must.Expect(t, res.StatusCode == http.StatusUnauthorized,
+			"line %d: a preflight without credentials: %d %v", line, res.StatusCode, res.Header)
 		asked := append([]string{"Authorization", agentBasic}, preflight...)
 		res, _ = do(t, "OPTIONS", s.URL+"/jsonrpc?query="+url.QueryEscape(null), "", asked...)
 		if res.StatusCode != 204 || res.Header.Get("Allow") != "OPTIONS, GET, HEAD, POST" || res.Header.Get("Access-Control-Allow-Origin") != "" {
@@ -42,25 +42,19 @@ func TestLinesOfTheJSONRPCModule(t *testing.T) {
 		}
 
 		status, body := call(t, s, "agent", null)
-		if failed := strings.Contains(body, "-32603"); status != 200 || failed != two {
-			t.Errorf("line %d: a method that returns null: %d %s", line, status, body)
-		}
+		failed := strings.Contains(body, "-32603")
+		must.Expect(t, status == 200 && failed == two, "line %d: a method that returns null: %d %s", line, status, body)
 
 		login, _ := do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"agent","pass":"agent-pass"}`)
-		if len(login.Cookies()) == 0 {
-			t.Fatalf("line %d: a login opens no session: %d", line, login.StatusCode)
-		}
+		must.Assert(t, len(login.Cookies()) > 0, "line %d: a login opens no session: %d", line, login.StatusCode)
 		session := login.Cookies()[0]
 		cookie := []string{"Cookie", session.Name + "=" + session.Value}
-		if res, _ = do(t, "GET", s.URL+"/jsonrpc/methods", "", cookie...); res.StatusCode != http.StatusOK {
-			t.Errorf("line %d: discovery by a session: %d", line, res.StatusCode)
-		}
+		res, _ = do(t, "GET", s.URL+"/jsonrpc/methods", "", cookie...)
+		must.Expect(t, res.StatusCode == http.StatusOK, "line %d: discovery by a session: %d", line, res.StatusCode)
 		res, _ = do(t, "POST", s.URL+"/jsonrpc", null, cookie...)
-		if accepted := res.StatusCode == http.StatusOK; accepted == two {
-			t.Errorf("line %d: a session where the site names cookie: %d", line, res.StatusCode)
-		}
+		accepted := res.StatusCode == http.StatusOK
+		must.Expect(t, accepted != two, "line %d: a session where the site names cookie: %d", line, res.StatusCode)
 	}
-	if _, err := mockdrupal.New(smallSite(), mockdrupal.Options{JSONRPC: 4}); err == nil || !strings.Contains(err.Error(), "line 4") {
-		t.Errorf("line 4 is accepted: %v", err)
-	}
+	_, err := mockdrupal.New(smallSite(), mockdrupal.Options{JSONRPC: 4})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "line 4"), "line 4 is accepted: %v", err)
 }

@@ -47,9 +47,8 @@ func TestMockStaysFlatUnderLoad(t *testing.T) {
 	requests(0, 2*limit)
 	before := heap()
 	requests(2*limit, 20*limit)
-	if grown := int64(heap()) - int64(before); grown > 1<<20 {
-		t.Errorf("%d requests added %d bytes", 18*limit, grown)
-	}
+	grown := int64(heap()) - int64(before)
+	must.Expect(t, grown <= 1<<20, "%d requests added %d bytes", 18*limit, grown)
 	if kept := len(d.Journal().Entries(0)); kept != limit || d.Journal().Dropped() != 19*limit {
 		t.Errorf("%d entries are kept and %d dropped, want %d and %d", kept, d.Journal().Dropped(), limit, 19*limit)
 	}

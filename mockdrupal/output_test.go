@@ -44,9 +44,8 @@ func TestResultsAreValidated(t *testing.T) {
 			s := start(t, site, mockdrupal.Options{})
 			const one = `{"jsonrpc":"2.0","id":1,"method":"test.value"}`
 			status, body := call(t, s, "agent", one)
-			if refused := status == http.StatusInternalServerError; refused != (c.want != "") || !strings.Contains(body, c.want) {
-				t.Errorf("%d %s", status, body)
-			}
+			refused := status == http.StatusInternalServerError
+			must.Expect(t, refused == (c.want != "") && strings.Contains(body, c.want), "%d %s", status, body)
 			if status, body := call(t, s, "agent", "["+one+"]"); status != http.StatusOK || !strings.Contains(body, `"result":`) {
 				t.Errorf("in a batch, which is not validated: %d %s", status, body)
 			}
@@ -63,12 +62,10 @@ func TestAnObjectIsNoText(t *testing.T) {
 	site := must.Get(fixtures.Builtin("transcripts"))(t)
 	s := start(t, site, mockdrupal.Options{})
 	const one = `{"jsonrpc":"2.0","method":"fx.returnMarkup","id":11}`
-	if status, body := call(t, s, "agent", one); status != 500 || body != nonconforming {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, body := call(t, s, "agent", "["+one+"]"); status != 200 || !strings.Contains(body, "Hello") {
-		t.Errorf("in a batch: %d %s", status, body)
-	}
+	status, body := call(t, s, "agent", one)
+	must.Expect(t, status == 500 && body == nonconforming, "%d %s", status, body)
+	status, body = call(t, s, "agent", "["+one+"]")
+	must.Expect(t, status == 200 && strings.Contains(body, "Hello"), "in a batch: %d %s", status, body)
 }
 
 // A parameter's schema of which the library throws an exception fails the request, in the words of the exception.
@@ -91,9 +88,8 @@ func TestSchemasThatThrow(t *testing.T) {
 			site.Methods = append(site.Methods, fixtures.Method{ID: "test.n", Usage: "N", Unchecked: true, Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
 				Params: []fixtures.Param{{Name: "n", Schema: fixtures.Raw(c.schema)}}})
 			status, body := call(t, start(t, site, mockdrupal.Options{}), "agent", `{"jsonrpc":"2.0","id":1,"method":"test.n","params":{"n":5}}`)
-			if status != c.status || !strings.Contains(body, c.says) {
-				t.Errorf("%d %s, expected %d with %s", status, body, c.status, c.says)
-			}
+			must.Expect(t, status == c.status && strings.Contains(body, c.says),
+				"%d %s, expected %d with %s", status, body, c.status, c.says)
 		})
 	}
 }
@@ -106,13 +102,11 @@ func TestSchemaAndFactory(t *testing.T) {
 		Params: []fixtures.Param{{Name: "entity", Factory: "entity", Schema: fixtures.Raw(`{"type":"object","required":["uuid"]}`)}}})
 	s := start(t, site, mockdrupal.Options{})
 	for params, want := range map[string]string{`{"entity":{"type":"node","uuid":"u"}}`: `"label":"First"`, `{"entity":{"type":"node"}}`: "The property uuid is required"} {
-		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.load","params":`+params+`}`); !strings.Contains(body, want) {
-			t.Errorf("%s: %s", params, body)
-		}
+		_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.load","params":`+params+`}`)
+		must.Expect(t, strings.Contains(body, want), "%s: %s", params, body)
 	}
-	if _, body := do(t, "GET", s.URL+"/jsonrpc/methods/test.load", "", "Authorization", agentBasic); !strings.Contains(body, `"attributes":{"schema":{"type":"object","required":["uuid"]},"factory":"`) {
-		t.Error(body)
-	}
+	_, body := do(t, "GET", s.URL+"/jsonrpc/methods/test.load", "", "Authorization", agentBasic)
+	must.Expect(t, strings.Contains(body, `"attributes":{"schema":{"type":"object","required":["uuid"]},"factory":"`), "%v", body)
 }
 
 // The module's parameter bag takes every parameter for one by name, so that a behaviour that reads one by position fails.
@@ -121,9 +115,8 @@ func TestParametersByPositionCannotBeRead(t *testing.T) {
 	site.Methods = append(site.Methods, fixtures.Method{ID: "test.greet", Usage: "Greets", ByPosition: true, Params: []fixtures.Param{{Name: "0", Schema: fixtures.Raw(`{}`)}},
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Concat, Text: "Hello ", By: "0"}})
 	status, body := call(t, start(t, site, mockdrupal.Options{}), "agent", `{"jsonrpc":"2.0","id":7,"method":"test.greet","params":["Ann"]}`)
-	if want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal Error","data":"The parameters are by-name. String key required."}}`; status != 200 || body != want {
-		t.Errorf("%d %s", status, body)
-	}
+	want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal Error","data":"The parameters are by-name. String key required."}}`
+	must.Expect(t, status == 200 && body == want, "%d %s", status, body)
 }
 
 // A method's headers are sent in lower case, but for those that Drupal sets itself afterwards.
@@ -184,28 +177,24 @@ func TestVersionsOfDrupal(t *testing.T) {
 		if found, ok := mockdrupal.DetectCore(res.Header); !ok || found.Version != core.Version && found.Generator != core.Generator {
 			t.Errorf("%s is taken for %+v: %v", core.Version, found, res.Header)
 		}
-		if kind := res.Header.Get("Content-Type"); kind != "text/html; charset="+core.Charset {
-			t.Errorf("%s: %s", core.Version, kind)
-		}
+		kind := res.Header.Get("Content-Type")
+		must.Expect(t, kind == "text/html; charset="+core.Charset, "%s: %s", core.Version, kind)
 		entity, said := `{"jsonrpc":"2.0","id":1,"method":"test.entity","params":{"e":{"type":"node:page"}}}`, `The \u0022node:page\u0022 entity type does not exist.`
 		if core.BundleTypes {
 			said = "Bundle entity types are not supported directly."
 		}
-		if _, body := call(t, s, "agent", entity); !strings.Contains(body, said) {
-			t.Errorf("%s: %s, expected %s", core.Version, body, said)
-		}
+		_, body := call(t, s, "agent", entity)
+		must.Expect(t, strings.Contains(body, said), "%s: %s, expected %s", core.Version, body, said)
 		want := "MISS"
 		if core.ErrorStatus {
 			want = "UNCACHEABLE (401, sub-request: MISS)"
 		}
-		if got := res.Header.Get("X-Drupal-Dynamic-Cache"); got != want {
-			t.Errorf("%s: X-Drupal-Dynamic-Cache %q, expected %q", core.Version, got, want)
-		}
+		got := res.Header.Get("X-Drupal-Dynamic-Cache")
+		must.Expect(t, got == want, "%s: X-Drupal-Dynamic-Cache %q, expected %q", core.Version, got, want)
 		if redirect, _ := do(t, "GET", s.URL+"//jsonrpc", ""); redirect.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("%s: a redirect has %s", core.Version, redirect.Header.Get("Content-Type"))
 		}
 	}
-	if _, err := mockdrupal.New(smallSite(), mockdrupal.Options{Drupal: "9"}); err == nil || !strings.Contains(err.Error(), "10.6, 11.3, 11.4, 12") {
-		t.Error(err)
-	}
+	_, err := mockdrupal.New(smallSite(), mockdrupal.Options{Drupal: "9"})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "10.6, 11.3, 11.4, 12"), "%v", err)
 }

@@ -80,15 +80,11 @@ func TestBytesTakenShowWhetherAClientStopsReading(t *testing.T) {
 			res := must.Get(http.DefaultClient.Do(r))(t)
 			n, err := io.Copy(io.Discard, io.LimitReader(res.Body, reads))
 			res.Body.Close()
-			if err != nil || n < min(reads, size/3) {
-				t.Fatalf("%s: read %d bytes, %v", kind, n, err)
-			}
+			must.Assert(t, err == nil && n >= min(reads, size/3), "%s: read %d bytes, %v", kind, n, err)
 			disarm()
 			waitUntil(t, func() bool { return !s.Journal().Entries(after)[0].End.IsZero() }, "the response ends")
 			taken := s.Journal().Entries(after)[0].BytesTaken
-			if taken < n || taken > n+buffers {
-				t.Errorf("%s: the client read %d bytes, the site counts %d", kind, n, taken)
-			}
+			must.Expect(t, taken >= n && taken <= n+buffers, "%s: the client read %d bytes, the site counts %d", kind, n, taken)
 			t.Logf("%s: the client read %d bytes, the site counts %d", kind, n, taken)
 		}
 	}

@@ -28,20 +28,16 @@ func TestFrozenMethodsGoOnStepByStep(t *testing.T) {
 		}()
 	}
 	waitUntil(t, func() bool { return s.Waiting() == 2 }, "two calls wait")
-	if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`); !strings.Contains(body, `"result":1`) {
-		t.Errorf("another method waits too: %s", body)
-	}
-	if n := s.Step(1); n != 1 {
-		t.Errorf("%d calls went on, want 1", n)
-	}
+	_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`)
+	must.Expect(t, strings.Contains(body, `"result":1`), "another method waits too: %s", body)
+	n := s.Step(1)
+	must.Expect(t, n == 1, "%d calls went on, want 1", n)
 	<-done
-	if n := s.Waiting(); n != 1 {
-		t.Errorf("%d calls wait, want 1", n)
-	}
+	n = s.Waiting()
+	must.Expect(t, n == 1, "%d calls wait, want 1", n)
 	s.Freeze("")
-	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("after thawing: %s", body)
-	}
+	body = <-done
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after thawing: %s", body)
 }
 
 func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
@@ -55,9 +51,8 @@ func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
 	}()
 	waitUntil(t, func() bool { return s.Waiting() == 1 }, "the call sleeps")
 	s.Advance(time.Hour)
-	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("an hour later: %s", body)
-	}
+	body := <-done
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "an hour later: %s", body)
 }
 
 // waitUntil looks again and again until it is so; a test that never gets there fails.
@@ -66,9 +61,7 @@ func waitUntil(t *testing.T, so func() bool, what string) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(5 * time.Second); !so(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came that %s", what)
-		}
+		must.Assert(t, !time.Now().After(deadline), "it never came that %s", what)
 	}
 }
 
@@ -92,9 +85,8 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 		{"ran", journal.Filter{Ran: true}, 2},
 		{"limit", journal.Filter{Limit: 1}, 1},
 	} {
-		if got := len(j.Select(c.filter)); got != c.want {
-			t.Errorf("%s: %d entries, want %d", c.name, got, c.want)
-		}
+		got := len(j.Select(c.filter))
+		must.Expect(t, got == c.want, "%s: %d entries, want %d", c.name, got, c.want)
 	}
 	batch := j.Select(journal.Filter{Method: "test.e*"})[0]
 	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
@@ -104,13 +96,10 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 		t.Errorf("entry %+v", batch)
 	}
 	call(t, s, "agent", whoami)
-	if first := j.Entries(0)[0].Seq; first != 2 || j.Dropped() != 1 {
-		t.Errorf("the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
-	}
+	first := j.Entries(0)[0].Seq
+	must.Expect(t, first == 2 && j.Dropped() == 1, "the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
 	j.Clear()
-	if len(j.Entries(0)) != 0 || j.Last() != 4 {
-		t.Errorf("after clearing: %d entries, last %d", len(j.Entries(0)), j.Last())
-	}
+	must.Expect(t, len(j.Entries(0)) == 0 && j.Last() == 4, "after clearing: %d entries, last %d", len(j.Entries(0)), j.Last())
 }
 
 func get(t *testing.T, s *mockdrupal.Server, query string) string {
@@ -123,26 +112,20 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 	site := smallSite()
 	s := start(t, site, mockdrupal.Options{})
 	ask := func() string { get(t, s, "nope"); return get(t, s, whoami) }
-	if body := ask(); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("without the quirk: %s", body)
-	}
+	body := ask()
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "without the quirk: %s", body)
 	must.Do(t, s.SetQuirk(quirk.StickyGet, true))
-	if body := ask(); !strings.Contains(body, "invalid input data") {
-		t.Errorf("with %s: %s", quirk.StickyGet, body)
-	}
+	body = ask()
+	must.Expect(t, strings.Contains(body, "invalid input data"), "with %s: %s", quirk.StickyGet, body)
 	s.ClearCaches()
-	if body := get(t, s, whoami); !strings.Contains(body, `"name":"agent"`) {
-		t.Errorf("after clearing the caches: %s", body)
-	}
-	if got := s.ActiveQuirks(); len(got) != 1 || got[0] != quirk.StickyGet {
-		t.Errorf("active quirks %v", got)
-	}
-	if err := s.SetQuirk("odd", true); err == nil || !strings.Contains(err.Error(), "odd") {
-		t.Errorf("an unknown quirk: %v", err)
-	}
-	if _, err := mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}}); err == nil {
-		t.Error("a mock starts with an unknown quirk")
-	}
+	body = get(t, s, whoami)
+	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after clearing the caches: %s", body)
+	got := s.ActiveQuirks()
+	must.Expect(t, len(got) == 1 && got[0] == quirk.StickyGet, "active quirks %v", got)
+	err := s.SetQuirk("odd", true)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "odd"), "an unknown quirk: %v", err)
+	_, err = mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}})
+	must.Expect(t, err != nil, "a mock starts with an unknown quirk")
 }
 
 func TestPatchIsWholeOrNothing(t *testing.T) {
@@ -154,16 +137,14 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 	}); err == nil {
 		t.Fatal("a patch of an unknown role is taken")
 	}
-	if status, _ := call(t, s, "agent", whoami); status != 200 {
-		t.Errorf("half of the bad patch was applied: %d", status)
-	}
+	status, _ := call(t, s, "agent", whoami)
+	must.Expect(t, status == 200, "half of the bad patch was applied: %d", status)
 	must.Do(t, s.Patch(patch.Patch{
 		Roles:   map[string]patch.Role{"agent": {Grant: []string{"administer site configuration"}}},
 		Methods: map[string]patch.Method{"test.echo": {Access: &[]string{"access content"}}},
 	}))
 	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
-		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
-			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
-		}
+		_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)
+		must.Expect(t, strings.Contains(body, holds), "%s after the patch: %s, want %s", method, body, holds)
 	}
 }

@@ -36,30 +36,25 @@ func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 	must.Do(t, format.WriteAll(withLongBody(body), dir))
 	r := must.Get(reports.ReadFile(dir))(t)
 	blamed, ok := r.With(reports.Fail)[0].Blamed()
-	if !ok {
-		t.Fatal("no exchange is blamed")
-	}
+	must.Assert(t, ok, "no exchange is blamed")
 	request := must.Get(blamed.NewRequest(t.Context(), func(string) string { return "" }))(t)
 	if sent, err := io.ReadAll(request.Body); err != nil || !bytes.Equal(sent, body) {
 		t.Errorf("%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
 	}
 	line := r.With(reports.Fail)[0].Curl
-	if !strings.Contains(line, " --data-binary @bodies/") || line != blamed.Curl() {
-		t.Errorf("the curl line is %s, want %s", line, blamed.Curl())
-	}
+	must.Expect(t, strings.Contains(line, " --data-binary @bodies/") && line == blamed.Curl(),
+		"the curl line is %s, want %s", line, blamed.Curl())
 	if cat, err := exec.LookPath("cat"); err == nil { // as curl finds the file
 		name := line[strings.Index(line, "@bodies/")+1:]
 		show := exec.CommandContext(t.Context(), cat, name[:strings.Index(name, " ")])
 		show.Dir = dir
-		if out, err := show.Output(); err != nil || !bytes.Equal(out, body) {
-			t.Errorf("the file of the line holds %d bytes: %v", len(out), err)
-		}
+		out, err := show.Output()
+		must.Expect(t, err == nil && bytes.Equal(out, body), "the file of the line holds %d bytes: %v", len(out), err)
 	}
 
 	must.Do(t, format.WriteAll(sample.Every(), dir))
-	if left, _ := filepath.Glob(filepath.Join(dir, "bodies", "*")); len(left) > 0 {
-		t.Errorf("a later report leaves %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, "bodies", "*"))
+	must.Expect(t, len(left) == 0, "a later report leaves %v", left)
 }
 
 func TestABodyThatIsNotThereIsNamed(t *testing.T) {
@@ -68,9 +63,8 @@ func TestABodyThatIsNotThereIsNamed(t *testing.T) {
 	must.Do(t, os.RemoveAll(filepath.Join(dir, "bodies")))
 	r := must.Get(reports.ReadFile(dir))(t)
 	blamed, _ := r.With(reports.Fail)[0].Blamed()
-	if _, err := blamed.NewRequest(t.Context(), os.Getenv); err == nil || !strings.Contains(err.Error(), "is not beside the report") {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := blamed.NewRequest(t.Context(), os.Getenv)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "is not beside the report"), "the error is %v", err)
 }
 
 // Anybody may have written a report: it names no file outside of its directory.
@@ -80,16 +74,12 @@ func TestAReportReadsNoFileElsewhere(t *testing.T) {
 			file := filepath.Join(dir, "report.json")
 			text := must.Get(os.ReadFile(file))(t)
 			spoiled := bytes.ReplaceAll(text, []byte(`"file": "bodies/`), []byte(`"file": "../bodies/`))
-			if bytes.Equal(spoiled, text) {
-				t.Fatal("the report names no file")
-			}
+			must.Assert(t, !bytes.Equal(spoiled, text), "the report names no file")
 			must.Do(t, os.WriteFile(file, spoiled, 0o644))
 		},
 		"a link out": func(t *testing.T, dir string) {
 			bodies, err := filepath.Glob(filepath.Join(dir, "bodies", "*"))
-			if err != nil || len(bodies) != 1 {
-				t.Fatalf("the bodies are %v: %v", bodies, err)
-			}
+			must.Assert(t, err == nil && len(bodies) == 1, "the bodies are %v: %v", bodies, err)
 			must.Do(t, os.Remove(bodies[0]))
 			if err := os.Symlink("/etc/hostname", bodies[0]); err != nil {
 				t.Skipf("SKIPPED: no symbolic link can be made: %v", err)
@@ -100,9 +90,8 @@ func TestAReportReadsNoFileElsewhere(t *testing.T) {
 			dir := t.TempDir()
 			must.Do(t, format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir))
 			spoil(t, dir)
-			if _, err := reports.ReadFile(dir); err == nil {
-				t.Error("it is read")
-			}
+			_, err := reports.ReadFile(dir)
+			must.Expect(t, err != nil, "it is read")
 		})
 	}
 }

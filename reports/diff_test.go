@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -56,9 +57,8 @@ func TestCompareSortsChanges(t *testing.T) {
 			default:
 				t.Errorf("groups are %+v, want one clause in %q", groups, c.group)
 			}
-			if got := comparison.ExitCode(); got != c.code {
-				t.Errorf("exit code is %d, want %d", got, c.code)
-			}
+			got := comparison.ExitCode()
+			must.Expect(t, got == c.code, "exit code is %d, want %d", got, c.code)
 		})
 	}
 }
@@ -69,9 +69,7 @@ func TestComparisonAsText(t *testing.T) {
 		"old  Example bridge 2.3, 2026-11-21 07:30 UTC\n     contract 2026-11-21\n     conformant: 2 clauses kept\n",
 		"The contract changed (9)\n  list/description-not-empty SHOULD: absent → warn\n    tool content.get has an empty description\n",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("text lacks %q:\n%s", want, text)
-		}
+		must.Expect(t, strings.Contains(text, want), "text lacks %q:\n%s", want, text)
 	}
 	long := sample.Kept()
 	for i := range 60 {
@@ -79,15 +77,9 @@ func TestComparisonAsText(t *testing.T) {
 	}
 	text = string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), long).WriteText(b) }))
 	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(line) > 81 {
-			t.Errorf("a line has %d characters: %q", utf8.RuneCountInString(line), line)
-		}
+		must.Expect(t, utf8.RuneCountInString(line) <= 81, "a line has %d characters: %q", utf8.RuneCountInString(line), line)
 	}
-	if !strings.Contains(text, "\n  … and 10 more; --json has all\n") {
-		t.Errorf("60 changes are not bounded:\n%s", text)
-	}
+	must.Expect(t, strings.Contains(text, "\n  … and 10 more; --json has all\n"), "60 changes are not bounded:\n%s", text)
 	same := string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), sample.Kept()).WriteText(b) }))
-	if !strings.HasSuffix(same, "\nno difference\n") {
-		t.Errorf("two equal reports differ:\n%s", same)
-	}
+	must.Expect(t, strings.HasSuffix(same, "\nno difference\n"), "two equal reports differ:\n%s", same)
 }

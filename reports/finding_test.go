@@ -40,9 +40,8 @@ func TestConclude(t *testing.T) {
 			r := reports.Result{Message: "as it was", Verdict: reports.Fail, Findings: c.findings, Evidence: evidence}
 			r.Conclude()
 			for range 2 { // concluding again changes nothing
-				if r.Message != c.message || r.Subject() != c.subject || r.Curl != c.curl {
-					t.Errorf("message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
-				}
+				must.Expect(t, r.Message == c.message && r.Subject() == c.subject && r.Curl == c.curl,
+					"message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
 				r.Conclude()
 			}
 			if lead, ok := r.Lead(); ok && (r.Expected != lead.Expected || r.Actual != lead.Actual) {
@@ -76,36 +75,28 @@ func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 	result.Conclude()
 	read := must.Get(r.Canonical())(t)
 	got := read.Results[0]
-	if n := len(got.Evidence); n != 64 || got.EvidenceOmitted != 300-64 {
-		t.Errorf("%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
-	}
+	n := len(got.Evidence)
+	must.Expect(t, n == 64 && got.EvidenceOmitted == 300-64, "%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
 	for i, want := range []string{"http://b/150", "http://b/299", "", ""} {
 		blamed := ""
 		if at := got.Findings[i].Request; at != nil {
 			blamed = got.Evidence[*at].Request.URL
 		}
-		if blamed != want {
-			t.Errorf("finding %d blames %q, want %q", i, blamed, want)
-		}
+		must.Expect(t, blamed == want, "finding %d blames %q, want %q", i, blamed, want)
 	}
-	if *result.Findings[0].Request != 150 {
-		t.Error("writing changed the report")
-	}
+	must.Expect(t, *result.Findings[0].Request == 150, "writing changed the report")
 }
 
 // A report that an earlier bridgecheck wrote, before findings held more than a message.
 func TestEarlierReportsAreRead(t *testing.T) {
 	r := must.Get(reports.ReadFile("testdata/report-before-findings.json"))(t)
 	failed := r.With(reports.Fail)[0]
-	if len(failed.Findings) != 2 || failed.Findings[1].Tool != "content.list" || failed.Findings[0].Request != nil {
-		t.Errorf("the findings are %+v", failed.Findings)
-	}
-	if failed.Subject() != failed.Message || failed.Expected != "`{}`" || !strings.HasPrefix(failed.Curl, "curl -i ") {
-		t.Errorf("the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
-	}
-	if err := format.WriteAll(r, t.TempDir()); err != nil {
-		t.Error(err)
-	}
+	must.Expect(t, len(failed.Findings) == 2 && failed.Findings[1].Tool == "content.list" && failed.Findings[0].Request == nil,
+		"the findings are %+v", failed.Findings)
+	must.Expect(t, failed.Subject() == failed.Message && failed.Expected == "`{}`" && strings.HasPrefix(failed.Curl, "curl -i "),
+		"the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
+	err := format.WriteAll(r, t.TempDir())
+	must.Expect(t, err == nil, "%v", err)
 }
 
 func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
@@ -122,17 +113,14 @@ func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
 		shell := exec.Command("sh", "-c", "set -- "+e.Curl()+`; for word; do printf '%s\n' "$word"; done`)
 		shell.Env = []string{`AGENT_2_PASSWORD=p"a$s'`, "AGENT_2_X_KEY=k-1"}
 		out, err := shell.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		must.Assert(t, err == nil, "%v: %s", err, out)
 		words := []string{"curl", "-i", "-X", "POST"}
 		if strings.ContainsAny(e.Request.URL, "[]{}") {
 			words = append(words, "-g")
 		}
 		words = append(words, "-u", user+`:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: "+header, "-H", "Content-Type:", "--data-binary", body, e.Request.URL)
-		if want := strings.Join(words, "\n") + "\n"; string(out) != want {
-			t.Fatalf("%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
-		}
+		want := strings.Join(words, "\n") + "\n"
+		must.Assert(t, string(out) == want, "%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
 	})
 }
 
@@ -143,9 +131,8 @@ func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
 		t.Errorf("without the token it says %v", err)
 	}
 	req, err := e.NewRequest(t.Context(), func(name string) string { return map[string]string{"AGENT_TOKEN": "t-1"}[name] })
-	if err != nil || req.Header.Get("Authorization") != "Bearer t-1" || req.Header.Get("Accept") != "a/b" {
-		t.Errorf("the request is %+v: %v", req, err)
-	}
+	must.Expect(t, err == nil && req.Header.Get("Authorization") == "Bearer t-1" && req.Header.Get("Accept") == "a/b",
+		"the request is %+v: %v", req, err)
 	for name, cut := range map[string]reports.Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no base64": {Method: "POST", URL: "http://b", Encoding: "base64", Body: "!"}, "no request": {}} {
 		e := reports.Exchange{Request: cut}
 		if _, err := e.NewRequest(t.Context(), os.Getenv); err == nil || e.Curl() != "" {

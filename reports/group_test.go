@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // failing is a result of a clause with one finding on a response.
@@ -119,16 +121,13 @@ func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
 	if !ok || fmt.Sprint(g.Clauses) != "[b/1 b/2 b/3]" || g.Failing != 2 || g.Explains(r) != "no response: closed: explains 2 of 3 failures" {
 		t.Errorf("got %+v, %t, %q", g, ok, g.Explains(r))
 	}
-	if first, _ := r.First(); first.ID != "b/1" {
-		t.Errorf("the first fault is %s, expected the first of the cause, b/1", first.ID)
-	}
+	first, _ := r.First()
+	must.Expect(t, first.ID == "b/1", "the first fault is %s, expected the first of the cause, b/1", first.ID)
 	r.Results = r.Results[:2]
-	if g, ok := r.FirstCause(); ok {
-		t.Errorf("%+v explains one failure each and counts as a cause of many", g)
-	}
-	if first, _ := r.First(); first.ID != "a/1" {
-		t.Errorf("the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
-	}
+	g, ok = r.FirstCause()
+	must.Expect(t, !ok, "%+v explains one failure each and counts as a cause of many", g)
+	first, _ = r.First()
+	must.Expect(t, first.ID == "a/1", "the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
 }
 
 // What does most harm comes first, however few clauses show it, and a cause is shown by its own clause with its own remedy.
@@ -205,9 +204,7 @@ func TestGroupsPartitionTheFindings(t *testing.T) {
 					found++
 				}
 			}
-			if found != g.Findings || len(g.Clauses) == 0 {
-				t.Fatalf("the group %+v counts %d findings", g, found)
-			}
+			must.Assert(t, found == g.Findings && len(g.Clauses) > 0, "the group %+v counts %d findings", g, found)
 		}
 		for i, result := range r.Results {
 			shown := result.Verdict == Fail || result.Verdict == Error || result.Verdict == Fixed || result.Verdict == Warn || result.Verdict == NotTestable
@@ -216,9 +213,8 @@ func TestGroupsPartitionTheFindings(t *testing.T) {
 				if shown && f.KnownReason == "" {
 					want = 1
 				}
-				if n := seen[member{i, j}]; n != want {
-					t.Fatalf("finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
-				}
+				n := seen[member{i, j}]
+				must.Assert(t, n == want, "finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
 			}
 			if want := map[bool]int{true: 1}[shown && len(result.Findings) == 0]; seen[member{i, -1}] != want {
 				t.Fatalf("%s without findings is in %d groups, expected %d", result.ID, seen[member{i, -1}], want)

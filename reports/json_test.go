@@ -80,9 +80,8 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 			if name == "-" {
 				continue
 			}
-			if _, ok := c.in[name]; !ok {
-				t.Errorf("%s: the schema lacks %s", model.Name(), name)
-			}
+			_, ok := c.in[name]
+			must.Expect(t, ok, "%s: the schema lacks %s", model.Name(), name)
 			delete(c.in, name)
 		}
 		for name := range c.in {
@@ -94,12 +93,9 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 func TestWrittenReportReadsBackTheSame(t *testing.T) {
 	first := reportJSON(t, sample.Every())
 	r := must.Get(reports.Parse(first))(t)
-	if second := reportJSON(t, r); !bytes.Equal(first, second) {
-		t.Error("a report that is read and written again is not the same")
-	}
-	if r.Seed != 9007199254740993 || !bytes.Contains(first, []byte("9007199254740993")) {
-		t.Errorf("seed is %d: rounded", r.Seed)
-	}
+	second := reportJSON(t, r)
+	must.Expect(t, bytes.Equal(first, second), "a report that is read and written again is not the same")
+	must.Expect(t, r.Seed == 9007199254740993 && bytes.Contains(first, []byte("9007199254740993")), "seed is %d: rounded", r.Seed)
 }
 
 func TestReadFileSaysWhatIsWrong(t *testing.T) {
@@ -138,9 +134,8 @@ func TestReadFileSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
-	if _, err := reports.ReadFile(filepath.Join(t.TempDir(), "none.json")); err == nil {
-		t.Error("a missing file is read")
-	}
+	_, err := reports.ReadFile(filepath.Join(t.TempDir(), "none.json"))
+	must.Expect(t, err != nil, "a missing file is read")
 }
 
 func TestReportIsBounded(t *testing.T) {
@@ -153,9 +148,7 @@ func TestReportIsBounded(t *testing.T) {
 	}
 	r.Results[1].Verdict = reports.Fail
 	data := reportJSON(t, r)
-	if len(data) > 32<<20 {
-		t.Errorf("the report has %d bytes", len(data))
-	}
+	must.Expect(t, len(data) <= 32<<20, "the report has %d bytes", len(data))
 	read := must.Get(reports.Parse(data))(t)
 	for _, result := range read.Results {
 		if n := len(result.Evidence); n != 64 || result.EvidenceOmitted != 300-64 {
@@ -163,12 +156,9 @@ func TestReportIsBounded(t *testing.T) {
 		}
 	}
 	kept := read.Results[1].Evidence[0].Request
-	if kept.Truncated != len(body)-len(kept.Body) || len(kept.Body) != 64<<10 {
-		t.Errorf("a body keeps %d bytes and says that %d of %d went", len(kept.Body), kept.Truncated, len(body))
-	}
-	if len(r.Results[0].Evidence) != 300 || r.Results[0].EvidenceOmitted != 0 {
-		t.Error("writing changed the report")
-	}
+	must.Expect(t, kept.Truncated == len(body)-len(kept.Body) && len(kept.Body) == 64<<10,
+		"a body keeps %d bytes and says that %d of %d went", len(kept.Body), kept.Truncated, len(body))
+	must.Expect(t, len(r.Results[0].Evidence) == 300 && r.Results[0].EvidenceOmitted == 0, "writing changed the report")
 }
 
 // TestCutBodyCountsWhatWent draws bodies of any bytes.
@@ -178,9 +168,8 @@ func TestCutBodyCountsWhatWent(t *testing.T) {
 		m := reports.Message{Body: base64.StdEncoding.EncodeToString(raw), Encoding: "base64"}
 		cut := reports.CutBody(m, rapid.IntRange(0, 40).Draw(t, "max"))
 		kept, err := base64.StdEncoding.DecodeString(cut.Body)
-		if err != nil || !bytes.HasPrefix(raw, kept) || len(kept)+cut.Truncated != len(raw) {
-			t.Fatalf("kept %x and says that %d went of %x: %v", kept, cut.Truncated, raw, err)
-		}
+		must.Assert(t, err == nil && bytes.HasPrefix(raw, kept) && len(kept)+cut.Truncated == len(raw),
+			"kept %x and says that %d went of %x: %v", kept, cut.Truncated, raw, err)
 	})
 }
 
@@ -200,14 +189,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := format.WriteAll(r, t.TempDir()); err != nil {
-			t.Fatalf("a report that is read cannot be written: %v", err)
-		}
+		err = format.WriteAll(r, t.TempDir())
+		must.Assert(t, err == nil, "a report that is read cannot be written: %v", err)
 		if merged, err := reports.MergeShards([]*reports.Report{r, r}); err != nil || len(merged) != 1 {
 			t.Fatalf("a report cannot be merged with itself: %v", err)
 		}
-		if c := reports.Compare(r, r); c.ExitCode() != 0 {
-			t.Fatalf("a report is worse than itself: %+v", c.NewlyFailing)
-		}
+		c := reports.Compare(r, r)
+		must.Assert(t, c.ExitCode() == 0, "a report is worse than itself: %+v", c.NewlyFailing)
 	})
 }

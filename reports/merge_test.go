@@ -30,18 +30,16 @@ func TestMergeKeepsTheGravestVerdict(t *testing.T) {
 			}
 			first := run(c.first, "naming-id")
 			got := must.Get(reports.Merge(first, run(c.second, "naming-underscore")))(t)
-			if len(got.Results) != 1 || got.Results[0].Verdict != c.want {
-				t.Errorf("results %+v, want the one clause as %s", got.Results, c.want)
-			}
+			must.Expect(t, len(got.Results) == 1 && got.Results[0].Verdict == c.want,
+				"results %+v, want the one clause as %s", got.Results, c.want)
 			if got.Results[0].DurationMS != 4 || got.DurationMS != 10 || len(got.Capabilities) != 3 || got.Summary.Total != 1 {
 				t.Errorf("times %v and %v, capabilities %v, total %d", got.Results[0].DurationMS, got.DurationMS, got.Capabilities, got.Summary.Total)
 			}
 			if _, skips := got.Settings["skip"]; skips || got.Filtered || got.Settings["page_size"] != 50 {
 				t.Errorf("filtered %v, settings %v: what one setup leaves to another is no filter", got.Filtered, got.Settings)
 			}
-			if first.Results[0].DurationMS != 2 || len(first.Settings) != 2 || len(first.Capabilities) != 2 {
-				t.Error("merging changed a report")
-			}
+			must.Expect(t, first.Results[0].DurationMS == 2 && len(first.Settings) == 2 && len(first.Capabilities) == 2,
+				"merging changed a report")
 		})
 	}
 }
@@ -69,16 +67,12 @@ func TestMergeCountsTheWallOnce(t *testing.T) {
 
 func TestMergeRanksEveryVerdict(t *testing.T) {
 	for _, v := range reports.Verdicts() {
-		if reports.Gravity(v) < 0 {
-			t.Errorf("%s has no rank: add it to the list in gravity, in merge.go", v)
-		}
+		must.Expect(t, reports.Gravity(v) >= 0, "%s has no rank: add it to the list in gravity, in merge.go", v)
 	}
-	if _, err := reports.Merge(); err == nil {
-		t.Error("nothing is merged")
-	}
-	if verdicts := reports.Verdicts(); len(slices.Compact(slices.Sorted(slices.Values(verdicts)))) != len(verdicts) {
-		t.Error("a verdict is listed twice")
-	}
+	_, err := reports.Merge()
+	must.Expect(t, err != nil, "nothing is merged")
+	verdicts := reports.Verdicts()
+	must.Expect(t, len(slices.Compact(slices.Sorted(slices.Values(verdicts)))) == len(verdicts), "a verdict is listed twice")
 }
 
 func TestMergeShards(t *testing.T) {
@@ -122,16 +116,13 @@ func TestMergeShards(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var headlines []string
 			for _, r := range merged {
 				headlines = append(headlines, r.Headline())
 			}
-			if got := strings.Join(headlines, "|"); got != c.headlines {
-				t.Errorf("merged is %q, want %q", got, c.headlines)
-			}
+			got := strings.Join(headlines, "|")
+			must.Expect(t, got == c.headlines, "merged is %q, want %q", got, c.headlines)
 		})
 	}
 }

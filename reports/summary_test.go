@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 	"pgregory.net/rapid"
@@ -78,9 +79,8 @@ func TestWhoIsAtFault(t *testing.T) {
 		"[the bridge (1 failure) a failure above (1 MUST not tested)]":               {{Verdict: reports.Fail}, {Verdict: reports.NotTestable, Level: reports.MUST, BlockedBy: []string{"invoke/unknown-404"}}},
 		"[the site (1 MUST not tested) the settings of the run (1 MUST not tested)]": {untested, {Verdict: reports.NotTestable, Level: reports.MUST, Message: "the site was slow"}},
 	} {
-		if got := fmt.Sprint((&reports.Report{Results: results}).AtFault()); got != want {
-			t.Errorf("got  %s,\nwant %s", got, want)
-		}
+		got := fmt.Sprint((&reports.Report{Results: results}).AtFault())
+		must.Expect(t, got == want, "got  %s,\nwant %s", got, want)
 	}
 }
 

@@ -37,9 +37,8 @@ func runFront(t *testing.T, url string, only ...string) *reports.Report {
 func wantNothingBlamed(t *testing.T, r *reports.Report) {
 	t.Helper()
 	for _, result := range r.Results {
-		if result.Verdict == reports.Fail || result.Verdict == reports.Warn || result.Verdict == reports.Error {
-			t.Errorf("%s is %s: %s", result.ID, result.Verdict, result.Message)
-		}
+		must.Expect(t, result.Verdict != reports.Fail && result.Verdict != reports.Warn && result.Verdict != reports.Error,
+			"%s is %s: %s", result.ID, result.Verdict, result.Message)
 	}
 }
 
@@ -58,9 +57,8 @@ func TestASiteThatLimitsTheRateIsWaitedFor(t *testing.T) {
 	}))
 	report := runFront(t, url)
 	wantNothingBlamed(t, report)
-	if refused.Load() == 0 || report.CutShort != "" || report.Summary.Pass == 0 {
-		t.Errorf("%d refused, cut short %q, %d passes: want refusals that were waited for", refused.Load(), report.CutShort, report.Summary.Pass)
-	}
+	must.Expect(t, refused.Load() != 0 && report.CutShort == "" && report.Summary.Pass != 0,
+		"%d refused, cut short %q, %d passes: want refusals that were waited for", refused.Load(), report.CutShort, report.Summary.Pass)
 }
 
 func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
@@ -88,9 +86,8 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 				front.ServeHTTP(w, r)
 			})))
 			wantNothingBlamed(t, report)
-			if !strings.Contains(report.CutShort, c.says) || report.ExitCode() != 4 {
-				t.Errorf("cut short for %q with exit code %d, want %q and 4", report.CutShort, report.ExitCode(), c.says)
-			}
+			must.Expect(t, strings.Contains(report.CutShort, c.says) && report.ExitCode() == 4,
+				"cut short for %q with exit code %d, want %q and 4", report.CutShort, report.ExitCode(), c.says)
 		})
 	}
 }

@@ -32,9 +32,8 @@ func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.
 	verdicts := map[string]reports.Verdict{}
 	for _, r := range report.Results {
 		verdicts[r.ID] = r.Verdict
-		if r.Verdict == reports.NotTestable && r.Message == "" || r.Verdict == reports.Fail && o.Middleware == nil {
-			t.Errorf("%s: %s: %s %v", r.ID, r.Verdict, r.Message, r.Findings)
-		}
+		must.Expect(t, (r.Verdict != reports.NotTestable || r.Message != "") && (r.Verdict != reports.Fail || o.Middleware != nil),
+			"%s: %s: %s %v", r.ID, r.Verdict, r.Message, r.Findings)
 	}
 	return verdicts
 }
@@ -44,14 +43,12 @@ func TestAForeignAuthorizationServer(t *testing.T) {
 	forged := []string{"auth/right-token", "auth/metadata", "auth/challenge", "auth/every-request", "auth/query-token", "auth/token-malformed", "auth/token-signature", "auth/token-unsigned", "auth/token-unknown-key"}
 	without, with := runForeign(t, testbed.Options{}, false), runForeign(t, testbed.Options{}, true)
 	for _, id := range forged {
-		if without[id] != reports.Pass || with[id] != reports.Pass {
-			t.Errorf("%s: %s without tokens of the configuration, %s with them", id, without[id], with[id])
-		}
+		must.Expect(t, without[id] == reports.Pass && with[id] == reports.Pass,
+			"%s: %s without tokens of the configuration, %s with them", id, without[id], with[id])
 	}
 	for _, id := range given {
-		if without[id] != reports.NotTestable || with[id] != reports.Pass {
-			t.Errorf("%s: %s without tokens of the configuration, %s with them", id, without[id], with[id])
-		}
+		must.Expect(t, without[id] == reports.NotTestable && with[id] == reports.Pass,
+			"%s: %s without tokens of the configuration, %s with them", id, without[id], with[id])
 	}
 }
 
@@ -67,8 +64,6 @@ func TestAForeignBridgeThatChecksNothing(t *testing.T) {
 		})
 	}}, true)
 	for _, id := range []string{"auth/token-expired", "auth/token-not-yet-valid", "auth/token-issuer", "auth/token-audience", "auth/token-malformed", "auth/token-signature", "auth/token-unsigned", "auth/token-unknown-key"} {
-		if got[id] != reports.Fail {
-			t.Errorf("%s: %s", id, got[id])
-		}
+		must.Expect(t, got[id] == reports.Fail, "%s: %s", id, got[id])
 	}
 }

@@ -125,9 +125,8 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 				drupal := moduleSite(t, version)
 				seen := watch(drupal)
 				report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: agent, Invocations: allowed}, Capabilities: allCapabilities(t)}))(t)
-				if seen.seen < 100 || report.Summary.Pass == 0 {
-					t.Fatalf("only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
-				}
+				must.Assert(t, seen.seen >= 100 && report.Summary.Pass != 0,
+					"only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
 				for tool, request := range seen.named {
 					if !slices.ContainsFunc(allowed, func(i suites.Invocation) bool { return i.Tool == tool }) {
 						t.Errorf("%s was named: %s", tool, request)
@@ -185,9 +184,7 @@ func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 			passed++
 		}
 	}
-	if passed < 40 || report.Summary.Conformant {
-		t.Errorf("%d clauses pass, conformant is %v", passed, report.Summary.Conformant)
-	}
+	must.Expect(t, passed >= 40 && !report.Summary.Conformant, "%d clauses pass, conformant is %v", passed, report.Summary.Conformant)
 }
 
 func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
@@ -210,9 +207,8 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 				o.Callers.Invocations = []suites.Invocation{c.call}
 			}
 			report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
-			if r := report.Results[0]; r.Verdict != c.verdict {
-				t.Errorf("the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
-			}
+			r := report.Results[0]
+			must.Expect(t, r.Verdict == c.verdict, "the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
 		})
 	}
 }

@@ -22,13 +22,10 @@ func TestARunOfTheFrontSide(t *testing.T) {
 	for _, r := range report.Blocked() {
 		t.Errorf("%s is of the front side and was not tested: %s", r.ID, r.Message)
 	}
-	if report.State() != reports.ConformantFront || report.ExitCode() != 0 || report.Summary.Conformant {
-		t.Errorf("the run is %s with exit code %d, conformant %t", report.Headline(), report.ExitCode(), report.Summary.Conformant)
-	}
+	must.Expect(t, report.State() == reports.ConformantFront && report.ExitCode() == 0 && !report.Summary.Conformant,
+		"the run is %s with exit code %d, conformant %t", report.Headline(), report.ExitCode(), report.Summary.Conformant)
 	unseen := report.Unseen()
-	if len(unseen) < 10 {
-		t.Errorf("only %d MUSTs are listed as not seen", len(unseen))
-	}
+	must.Expect(t, len(unseen) >= 10, "only %d MUSTs are listed as not seen", len(unseen))
 	for _, r := range unseen {
 		if !wouldHelp.MatchString(r.Message) && !strings.Contains(r.Message, "put the mock Drupal") && !strings.Contains(r.Message, "--drupal") {
 			t.Errorf("%s does not say what would help: %s", r.ID, r.Message)
@@ -37,7 +34,6 @@ func TestARunOfTheFrontSide(t *testing.T) {
 
 	o.Wire = ""
 	report = must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
-	if report.State() != reports.Partial || report.ExitCode() != 4 {
-		t.Errorf("without --wire front the run is %s with exit code %d, want partial with 4", report.Headline(), report.ExitCode())
-	}
+	must.Expect(t, report.State() == reports.Partial && report.ExitCode() == 4,
+		"without --wire front the run is %s with exit code %d, want partial with 4", report.Headline(), report.ExitCode())
 }

@@ -118,9 +118,7 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 	}
 	o, extra := options(all)
 	healthy, _ := hanging(t, func(*http.Request, string) bool { return false }, o)
-	if healthy.Summary.Fail > 0 {
-		t.Fatalf("the bridge that hangs on no route is %s", healthy.Headline())
-	}
+	must.Assert(t, healthy.Summary.Fail <= 0, "the bridge that hangs on no route is %s", healthy.Headline())
 	for _, route := range routes {
 		t.Run(route.name, func(t *testing.T) {
 			t.Parallel() // they wait most of the time
@@ -136,13 +134,10 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 				t.Skip("the machine is overloaded: a time-out says nothing of the bridge")
 			}
 			right := slices.ContainsFunc(failed, func(id string) bool { ok, _ := path.Match(route.culprit, id); return ok })
-			if !right || report.State() != reports.NotConformant || report.CutShort != "" || hung == 0 {
-				t.Errorf("want a failure of %s, got %s, cut short %q, failed %v", route.culprit, report.Headline(), report.CutShort, failed)
-			}
+			must.Expect(t, right && report.State() == reports.NotConformant && report.CutShort == "" && hung != 0,
+				"want a failure of %s, got %s, cut short %q, failed %v", route.culprit, report.Headline(), report.CutShort, failed)
 			took := time.Duration(report.DurationMS-healthy.DurationMS) * time.Millisecond
-			if took > extra {
-				t.Errorf("it took %v longer than the healthy run, want at most %v", took, extra)
-			}
+			must.Expect(t, took <= extra, "it took %v longer than the healthy run, want at most %v", took, extra)
 			t.Logf("%+v beside the healthy run, %d requests hung, failed: %v", took.Round(time.Second), hung, failed)
 		})
 	}

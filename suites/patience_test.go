@@ -41,7 +41,6 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 			failed++
 		}
 	}
-	if failed != 1 || !strings.Contains(report.CutShort, "accepts no connections") {
-		t.Errorf("%d clauses failed, want the one that ran; cut short: %q", failed, report.CutShort)
-	}
+	must.Expect(t, failed == 1 && strings.Contains(report.CutShort, "accepts no connections"),
+		"%d clauses failed, want the one that ran; cut short: %q", failed, report.CutShort)
 }

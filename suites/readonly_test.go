@@ -91,14 +91,10 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 				return slices.ContainsFunc(c.allowed, func(i suites.Invocation) bool { return i.Tool == tool })
 			}
 			for tool, request := range seen.named {
-				if !mayBeNamed(tool) {
-					t.Errorf("%s was named: %s", tool, request)
-				}
+				must.Expect(t, mayBeNamed(tool), "%s was named: %s", tool, request)
 			}
 			for _, tool := range seen.tools {
-				if strings.Contains(said.String(), `"`+tool+`"`) && !mayBeNamed(tool) {
-					t.Errorf("%s was named over stdio", tool)
-				}
+				must.Expect(t, !strings.Contains(said.String(), `"`+tool+`"`) || mayBeNamed(tool), "%s was named over stdio", tool)
 			}
 			called := 0
 			for _, entry := range drupal.Journal().Entries(0) {
@@ -108,14 +104,12 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 					}
 				}
 			}
-			if len(c.allowed) > 0 && called < 10 {
-				t.Errorf("only %d calls reached the site: what is allowed was not made use of", called)
-			}
+			must.Expect(t, len(c.allowed) == 0 || called >= 10,
+				"only %d calls reached the site: what is allowed was not made use of", called)
 			results := verdicts(report)
 			for _, id := range proves {
-				if r := results[id]; r.Verdict != reports.Pass {
-					t.Errorf("%s is %s, so that this proves nothing of it: %s", id, r.Verdict, r.Message)
-				}
+				r := results[id]
+				must.Expect(t, r.Verdict == reports.Pass, "%s is %s, so that this proves nothing of it: %s", id, r.Verdict, r.Message)
 			}
 			if r := results["invoke/invalid-arguments-400"]; len(c.allowed) > 0 && r.Verdict != reports.Pass {
 				t.Errorf("no case was generated for what is allowed: %s (%s)", r.Verdict, r.Message)

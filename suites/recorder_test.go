@@ -47,23 +47,19 @@ func TestARecordingProxyShowsBothSides(t *testing.T) {
 	results := runBehindProxy(t, nil, suites.Options{Bridge: suites.Bridge{UpstreamTimeout: 500e6}})
 	for _, id := range []string{"upstream/valid-jsonrpc", "upstream/post-only", "upstream/pooled", "upstream/http-error", "upstream/auth-error", "upstream/timeout",
 		"upstream/cancel", "upstream/huge-answer", "invoke/runs-once", "invoke/not-cached", "invoke/answers-result", "access/credentials-forwarded"} {
-		if r := results[id]; r.Verdict != reports.Pass {
-			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
-		}
+		r := results[id]
+		must.Expect(t, r.Verdict == reports.Pass, "%s is %s: %s", id, r.Verdict, r.Message)
 	}
 	all := must.Get(contract.Load())(t)
 	for id, r := range results {
 		clause, _ := all.Clause(id)
-		if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
-			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
-		}
-		if clause.Wire == contract.Both && r.Verdict == reports.NotTestable && !wouldHelp.MatchString(r.Message) {
-			t.Errorf("%s is not testable, and does not say what would help: %s", id, r.Message)
-		}
+		must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Error && r.Verdict != reports.Warn,
+			"%s is %s: %s", id, r.Verdict, r.Message)
+		must.Expect(t, clause.Wire != contract.Both || r.Verdict != reports.NotTestable || wouldHelp.MatchString(r.Message),
+			"%s is not testable, and does not say what would help: %s", id, r.Message)
 	}
-	if r := results["invoke/runs-once"]; len(r.Evidence) == 0 || len(r.Evidence[0].Drupal) == 0 {
-		t.Error("the evidence shows nothing of what reached the site")
-	}
+	r := results["invoke/runs-once"]
+	must.Expect(t, len(r.Evidence) > 0 && len(r.Evidence[0].Drupal) > 0, "the evidence shows nothing of what reached the site")
 }
 
 // again is a transport that sends a request a second time when it failed.
@@ -96,9 +92,8 @@ func (asService) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestARecordingProxyFindsWhatIsWrongUpstream(t *testing.T) {
 	for id, transport := range map[string]http.RoundTripper{"invoke/runs-once": again{}, "access/credentials-forwarded": asService{}} {
-		if r := runBehindProxy(t, transport, suites.Options{Only: []string{id}})[id]; r.Verdict != reports.Fail {
-			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
-		}
+		r := runBehindProxy(t, transport, suites.Options{Only: []string{id}})[id]
+		must.Expect(t, r.Verdict == reports.Fail, "%s is %s: %s", id, r.Verdict, r.Message)
 	}
 }
 

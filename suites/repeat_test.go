@@ -129,9 +129,8 @@ func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 			for _, r := range report.With(reports.Fail, reports.Warn, reports.Error) {
 				t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 			}
-			if drops() < 20 || report.Summary.Pass < 6 {
-				t.Errorf("%d connections were dropped, %d clauses kept: nothing was shown", drops(), report.Summary.Pass)
-			}
+			must.Expect(t, drops() >= 20 && report.Summary.Pass >= 6,
+				"%d connections were dropped, %d clauses kept: nothing was shown", drops(), report.Summary.Pass)
 		})
 	}
 }
@@ -152,20 +151,13 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 			q := &quitter{Handler: c.bridge, asked: map[string]int{}}
 			report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, q)}, c.o)
 			var unreachable *suites.UnreachableError
-			if err != nil && !errors.As(err, &unreachable) {
-				t.Fatal(err)
-			}
+			must.Assert(t, err == nil || errors.As(err, &unreachable), "%v", err)
 			for request, n := range q.asked {
-				if n > 1 {
-					t.Errorf("%d times: %s", n, request)
-				}
+				must.Expect(t, n <= 1, "%d times: %s", n, request)
 			}
-			if len(q.asked) == 0 {
-				t.Error("nothing was invoked")
-			}
-			if c.o.Only[0] == "invoke/answers-result" && report.Results[0].Verdict != reports.Fail {
-				t.Errorf("a bridge that gives no response is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
-			}
+			must.Expect(t, len(q.asked) > 0, "nothing was invoked")
+			must.Expect(t, c.o.Only[0] != "invoke/answers-result" || report.Results[0].Verdict == reports.Fail,
+				"a bridge that gives no response is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
 		})
 	}
 }
@@ -179,14 +171,10 @@ func TestListsAreShared(t *testing.T) {
 		Bridge: suites.Bridge{Owned: true}, Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}}))(t)
 	sent := 0
 	for clause, got := range verdicts(report) {
-		if got.Verdict != reports.Pass {
-			t.Errorf("%s: %s: %s", clause, got.Verdict, got.Message)
-		}
+		must.Expect(t, got.Verdict == reports.Pass, "%s: %s: %s", clause, got.Verdict, got.Message)
 		if got.Requests > 0 {
 			sent++
 		}
 	}
-	if sent != 1 {
-		t.Errorf("%d of three checks sent requests, want the first alone", sent)
-	}
+	must.Expect(t, sent == 1, "%d of three checks sent requests, want the first alone", sent)
 }

@@ -41,17 +41,14 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 		t.Error("a clause that is not in the report was replayed")
 	}
 	same, err := replay("list/cursor-malformed", password)
-	if err != nil || !same.Same || same.New.Response.Status != http.StatusOK {
-		t.Errorf("the unchanged bridge gave %+v (%v), expected the same", same, err)
-	}
+	must.Expect(t, err == nil && same.Same && same.New.Response.Status == http.StatusOK,
+		"the unchanged bridge gave %+v (%v), expected the same", same, err)
 	well = true
 	other, err := replay("list/cursor-malformed", password)
-	if err != nil || other.Same || other.New.Response.Status != http.StatusBadRequest {
-		t.Errorf("the fixed bridge gave %+v (%v), expected another response", other, err)
-	}
-	if strings.Contains(other.New.Response.Body, "agent-pass") {
-		t.Errorf("the new response shows the password: %s", other.New.Response.Body)
-	}
+	must.Expect(t, err == nil && !other.Same && other.New.Response.Status == http.StatusBadRequest,
+		"the fixed bridge gave %+v (%v), expected another response", other, err)
+	must.Expect(t, !strings.Contains(other.New.Response.Body, "agent-pass"),
+		"the new response shows the password: %s", other.New.Response.Body)
 }
 
 // A report may come from another, or from a bridge that wrote its own texts into it.
@@ -133,11 +130,8 @@ func TestCurlLineOfAHostileBridge(t *testing.T) {
 			continue
 		}
 		lines++
-		if quoted := `'Mcp-Session-Id: $HOME$(id)` + "`id`" + `'\''!'`; !strings.Contains(r.Curl, quoted) {
-			t.Errorf("%s: %s\nexpected in it %s", r.ID, r.Curl, quoted)
-		}
+		quoted := `'Mcp-Session-Id: $HOME$(id)` + "`id`" + `'\''!'`
+		must.Expect(t, strings.Contains(r.Curl, quoted), "%s: %s\nexpected in it %s", r.ID, r.Curl, quoted)
 	}
-	if lines == 0 {
-		t.Error("no curl line holds the session: this proves nothing")
-	}
+	must.Expect(t, lines != 0, "no curl line holds the session: this proves nothing")
 }

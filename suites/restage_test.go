@@ -42,13 +42,9 @@ func TestRestage(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if c.created == "" {
-				if len(created) > 0 {
-					t.Errorf("created %v", created)
-				}
+				must.Expect(t, len(created) == 0, "created %v", created)
 				return
 			}
 			user, ok := drupal.Site().User(c.created)

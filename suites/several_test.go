@@ -49,9 +49,8 @@ func TestReplicasBehindOneURL(t *testing.T) {
 			}))
 			report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Site: suites.Site{Drupal: drupal},
 				Capabilities: append([]string{"mcp", "permission-ttl", "discovery-cache"}, suites.DefaultCapabilities()...), Only: []string{clause}}))(t)
-			if got := verdicts(report)[clause]; got.Verdict != reports.Pass {
-				t.Errorf("%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
-			}
+			got := verdicts(report)[clause]
+			must.Expect(t, got.Verdict == reports.Pass, "%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
 		})
 	}
 }
@@ -82,7 +81,6 @@ func TestListsThatFailMeasureNothing(t *testing.T) {
 	}))
 	report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Site: suites.Site{Drupal: drupal},
 		Capabilities: append([]string{"permission-ttl", "discovery-cache"}, suites.DefaultCapabilities()...), Only: []string{"list/next-cursor-type", "fresh/cache-hit"}}))(t)
-	if got := verdicts(report)["fresh/cache-hit"]; got.Verdict != reports.NotTestable {
-		t.Errorf("%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
-	}
+	got := verdicts(report)["fresh/cache-hit"]
+	must.Expect(t, got.Verdict == reports.NotTestable, "%s: %s; measured %v", got.Verdict, got.Message, report.Measured)
 }

@@ -120,9 +120,7 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 			var unreachable *suites.UnreachableError
 			switch {
 			case errors.As(err, &unreachable):
-				if !strings.Contains(err.Error(), c.names) {
-					t.Errorf("want %q, got %v", c.names, err)
-				}
+				must.Expect(t, strings.Contains(err.Error(), c.names), "want %q, got %v", c.names, err)
 			case err != nil:
 				t.Fatal(err)
 			case !named(report, c.names) || report.Summary.Fail > 1:
@@ -147,7 +145,6 @@ func TestAMockThatIsSlowIsNamed(t *testing.T) {
 	defer bed.Close()
 	slow(2 * testbed.UpstreamTimeout)(bed.Drupal)
 	_, err := suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Site: suites.Site{Drupal: bed.Drupal}, Bridge: suites.Bridge{UpstreamTimeout: testbed.UpstreamTimeout}})
-	if err == nil || !strings.Contains(err.Error(), "the site behind the bridge is slow: ") {
-		t.Errorf("want a sentence on the site, got %v", err)
-	}
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "the site behind the bridge is slow: "),
+		"want a sentence on the site, got %v", err)
 }

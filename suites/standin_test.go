@@ -92,9 +92,8 @@ func TestBeforeARealSite(t *testing.T) {
 					untestable = append(untestable, r.ID+": "+r.Message)
 				}
 			}
-			if len(untestable) > c.most {
-				t.Errorf("%d MUSTs are not testable, at most %d may be:\n%s", len(untestable), c.most, strings.Join(untestable, "\n"))
-			}
+			must.Expect(t, len(untestable) <= c.most,
+				"%d MUSTs are not testable, at most %d may be:\n%s", len(untestable), c.most, strings.Join(untestable, "\n"))
 		})
 	}
 }

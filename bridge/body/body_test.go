@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 type grow func(bytes int64) error
@@ -34,9 +36,8 @@ func TestAllReadsAllOfIt(t *testing.T) {
 		if !bytes.Equal(read, sent) || (err != nil) != short || short && len(sent) > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes of %d, announced %d: %v", len(read), len(sent), announced, err)
 		}
-		if len(sent) <= Free/2 && asked > 0 && announced <= Free || int64(cap(read)) > Free+asked {
-			t.Errorf("%d bytes are held of %d, after asking for %d", cap(read), len(sent), asked)
-		}
+		must.Expect(t, (len(sent) > Free/2 || asked <= 0 || announced > Free) && int64(cap(read)) <= Free+asked,
+			"%d bytes are held of %d, after asking for %d", cap(read), len(sent), asked)
 	})
 }
 
@@ -48,12 +49,9 @@ func TestMemoryIsTakenAsBytesArrive(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 4*Free {
-		t.Errorf("%d bytes for one byte that came", took)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	must.Expect(t, took <= 4*Free, "%d bytes for one byte that came", took)
 	none := errors.New("there is none")
 	read, err := All(strings.NewReader(strings.Repeat("x", 10*Free)), -1, grow(func(int64) error { return none }))
-	if !errors.Is(err, none) || len(read) > Free {
-		t.Errorf("%d bytes, error %v", len(read), err)
-	}
+	must.Expect(t, errors.Is(err, none) && len(read) <= Free, "%d bytes, error %v", len(read), err)
 }

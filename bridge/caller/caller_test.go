@@ -19,9 +19,7 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 			h.Add(headers[i], headers[i+1])
 		}
 		c, err := Callers{Schemes: []Scheme{Basic, Bearer, Cookie}}.From(&http.Request{Header: h})
-		if err != nil {
-			t.Fatalf("%v: %v", headers, err)
-		}
+		must.Assert(t, err == nil, "%v: %v", headers, err)
 		return c
 	}
 	all := []Caller{
@@ -30,24 +28,18 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 	}
 	for i, a := range all {
 		for j, b := range all {
-			if (a.Identity == b.Identity) != (i == j) {
-				t.Errorf("callers %d and %d", i, j)
-			}
+			must.Expect(t, (a.Identity == b.Identity) == (i == j), "callers %d and %d", i, j)
 		}
 	}
-	if read("Authorization", "Bearer a", "X-Other", "x", "Cookie", "theme=dark").Identity != all[1].Identity {
-		t.Error("a header that authenticates nobody makes another caller")
-	}
+	must.Expect(t, read("Authorization", "Bearer a", "X-Other", "x", "Cookie", "theme=dark").Identity == all[1].Identity,
+		"a header that authenticates nobody makes another caller")
 }
 
 func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	for _, cs := range []Callers{{Schemes: []Scheme{Bearer}}, {Service: account}} {
 		read := func(token, language string) Caller {
-			c, err := cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}}))(t)
 			return c
 		}
 		a, german, b := read("a", "en"), read("a", "de"), read("b", "en")
@@ -59,9 +51,8 @@ func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 
 func TestTwoCredentialsAreNone(t *testing.T) {
 	h := http.Header{"Authorization": {"Basic YTpi", "Basic YTpj"}}
-	if _, err := (Callers{Schemes: []Scheme{Basic}}).From(&http.Request{Header: h}); !fault.Is(err, fault.AuthRequired) {
-		t.Errorf("error = %v", err)
-	}
+	_, err := (Callers{Schemes: []Scheme{Basic}}).From(&http.Request{Header: h})
+	must.Expect(t, fault.Is(err, fault.AuthRequired), "error = %v", err)
 }
 
 func TestSecretsShowNowhere(t *testing.T) {
@@ -71,9 +62,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "caller", c, "account", account, "secret", Secret("canary"))
 	encoded := must.Get(json.Marshal(account))(t)
 	shown := fmt.Sprintf("%s %v %+v %#v %s", c, c, account, account, encoded) + log.String()
-	if strings.Contains(shown, "canary") {
-		t.Errorf("shown: %s", shown)
-	}
+	must.Expect(t, !strings.Contains(shown, "canary"), "shown: %s", shown)
 }
 
 func TestFrontEndTokensAreCallers(t *testing.T) {
@@ -85,7 +74,5 @@ func TestFrontEndTokensAreCallers(t *testing.T) {
 	a, b := read(Callers{Service: account}, "Bearer a"), read(Callers{Service: account}, "bearer b")
 	own := read(Callers{Schemes: []Scheme{Basic}}, "Basic dTpw")
 	all := map[Identity]bool{a.Identity: true, b.Identity: true, own.Identity: true, account.For(own).Identity: true}
-	if len(all) != 4 || account.For(own).Identity != account.For(Caller{}).Identity {
-		t.Errorf("%d callers, want 4", len(all))
-	}
+	must.Expect(t, len(all) == 4 && account.For(own).Identity == account.For(Caller{}).Identity, "%d callers, want 4", len(all))
 }

@@ -46,9 +46,7 @@ func TestSpellingsOfACredentialAreOneCaller(t *testing.T) {
 		c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Basic " + pair(name, "pw")}}}))(t)
 		accents[c.Account()] = true
 	}
-	if len(accents) != 1 {
-		t.Errorf("a name is %d accounts, which a database takes for one", len(accents))
-	}
+	must.Expect(t, len(accents) == 1, "a name is %d accounts, which a database takes for one", len(accents))
 }
 
 func TestMalformedCredentialsAreRefused(t *testing.T) {
@@ -69,9 +67,8 @@ func TestMalformedCredentialsAreRefused(t *testing.T) {
 		{"Cookie": {"SESSx=a; SESSy=b"}}, {"Cookie": {"SESSx=a; SESSx=b"}}, {"Cookie": {"SESSx=a", "SSESSx=a"}}, {"Cookie": {"SESSx=a b"}},
 		{"Cookie": {"SESSx=%zz"}}, {"Cookie": {"SESSx="}}, {"Cookie": {"SESS=a"}}, {"Cookie": {"SESSx=" + strings.Repeat("a", 300)}},
 	} {
-		if c, err := cs.From(&http.Request{Header: h}); !fault.Is(err, fault.AuthRequired) || !c.Anonymous() {
-			t.Errorf("%q: %v", h, err)
-		}
+		c, err := cs.From(&http.Request{Header: h})
+		must.Expect(t, fault.Is(err, fault.AuthRequired) && c.Anonymous(), "%q: %v", h, err)
 	}
 }
 
@@ -86,9 +83,7 @@ func FuzzAuthorization(f *testing.F) {
 			return
 		}
 		again, same, ok := authorization(cred.value)
-		if !ok || again != cred || same != account {
-			t.Errorf("%q goes on as %q, which is read as %q", value, cred.value, again.value)
-		}
+		must.Expect(t, ok && again == cred && same == account, "%q goes on as %q, which is read as %q", value, cred.value, again.value)
 		r := http.Request{Header: http.Header{"Authorization": {cred.value}}}
 		if user, _, basic := r.BasicAuth(); basic && (!utf8.ValidString(user) || user == "" || strings.TrimSpace(user) != user) {
 			t.Errorf("%q goes on for the user %q", value, user)
@@ -129,9 +124,8 @@ func TestOneLanguageIsChosen(t *testing.T) {
 		strings.Repeat("x", 257):                 {"", ""},
 		strings.Repeat("a-b,", maxRanges) + "de": {"", ""},
 	} {
-		if got := [2]string{site.Choose(header), Languages(nil).Choose(header)}; got != want {
-			t.Errorf("%q: %v, want %v", header, got, want)
-		}
+		got := [2]string{site.Choose(header), Languages(nil).Choose(header)}
+		must.Expect(t, got == want, "%q: %v, want %v", header, got, want)
 	}
 }
 
@@ -143,12 +137,10 @@ func TestLanguagesAreAClosedSet(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		header := rapid.StringMatching(`([a-zA-Z]{1,3}(-[a-zA-Z0-9]{1,4})?(; ?q=[0-9.]{1,4})?, ?){0,5}[a-zA-Z*-]{1,8}`).Draw(t, "header")
-		if got := Languages(nil).Choose(header); !closed[got] {
-			t.Errorf("%q gives %q", header, got)
-		}
-		if got := (Languages{"de", "pt-br"}).Choose(header); got != "" && got != "de" && got != "pt-br" {
-			t.Errorf("%q gives %q of a site that has de and pt-br", header, got)
-		}
+		got := Languages(nil).Choose(header)
+		must.Expect(t, closed[got], "%q gives %q", header, got)
+		got = (Languages{"de", "pt-br"}).Choose(header)
+		must.Expect(t, got == "" || got == "de" || got == "pt-br", "%q gives %q of a site that has de and pt-br", header, got)
 	})
 }
 
@@ -172,11 +164,8 @@ func TestTheClientsAddress(t *testing.T) {
 		{"10.1.1.1:1", nil, "10.1.1.1"},
 	} {
 		got := proxies.client(&http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": c.forwarded}})
-		if got != netip.MustParseAddr(c.want) {
-			t.Errorf("%s, forwarded for %q: %s, want %s", c.remote, c.forwarded, got, c.want)
-		}
+		must.Expect(t, got == netip.MustParseAddr(c.want), "%s, forwarded for %q: %s, want %s", c.remote, c.forwarded, got, c.want)
 	}
-	if _, err := ParseProxies([]string{"proxy.example"}); err == nil {
-		t.Error("a name passes for an address")
-	}
+	_, err := ParseProxies([]string{"proxy.example"})
+	must.Expect(t, err != nil, "a name passes for an address")
 }

@@ -15,12 +15,10 @@ func FuzzLanguage(f *testing.F) {
 	}
 	site := Languages{"en", "de", "pt-br", "zh-hant"}
 	f.Fuzz(func(t *testing.T, header string) {
-		if got := site.Choose(header); got != "" && !slices.Contains(site, got) {
-			t.Errorf("%q gives %q, which the site does not have", header, got)
-		}
-		if got := Languages(nil).Choose(header); got != "" && general(got) != got {
-			t.Errorf("%q gives %q, which is no language", header, got)
-		}
+		got := site.Choose(header)
+		must.Expect(t, got == "" || slices.Contains(site, got), "%q gives %q, which the site does not have", header, got)
+		got = Languages(nil).Choose(header)
+		must.Expect(t, got == "" || general(got) == got, "%q gives %q, which is no language", header, got)
 	})
 }
 
@@ -34,11 +32,8 @@ func FuzzForwardedFor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, remote, forwarded string) {
 		r := &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": {forwarded}}}
 		got, own := proxies.client(r), Proxies(nil).client(r)
-		if got != own && !proxies.trusts(own) {
-			t.Errorf("%s is no trusted proxy, and its X-Forwarded-For %q gives %s", own, forwarded, got)
-		}
-		if got.Zone() != "" || got.Is4In6() || got.IsValid() != own.IsValid() {
-			t.Errorf("%q from %q gives %s", forwarded, remote, got)
-		}
+		must.Expect(t, got == own || proxies.trusts(own),
+			"%s is no trusted proxy, and its X-Forwarded-For %q gives %s", own, forwarded, got)
+		must.Expect(t, got.Zone() == "" && !got.Is4In6() && got.IsValid() == own.IsValid(), "%q from %q gives %s", forwarded, remote, got)
 	})
 }

@@ -3,6 +3,8 @@ package caller
 import (
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestATraceOfTheMessageComesFirst(t *testing.T) {
@@ -21,8 +23,7 @@ func TestATraceOfTheMessageComesFirst(t *testing.T) {
 		{strings.ToUpper(own), "m=1", header},
 		{"00-short-00f067aa0ba902b7-01", "m=1", header},
 	} {
-		if got := header.Within(c.parent, c.state); got != c.want {
-			t.Errorf("%q, %q: got %+v, want %+v", c.parent, c.state, got, c.want)
-		}
+		got := header.Within(c.parent, c.state)
+		must.Expect(t, got == c.want, "%q, %q: got %+v, want %+v", c.parent, c.state, got, c.want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func tools(names ...string) []*Tool {
@@ -28,14 +29,10 @@ func TestCursorsThatNobodyGaveOut(t *testing.T) {
 	} {
 		c, err := ParseCursor(text)
 		if text == "Njk5" { // 699 is as good as any
-			if err != nil || c != 699 {
-				t.Errorf("ParseCursor(%q) = %d, %v", text, c, err)
-			}
+			must.Expect(t, err == nil && c == 699, "ParseCursor(%q) = %d, %v", text, c, err)
 			continue
 		}
-		if err == nil {
-			t.Errorf("ParseCursor(%.40q) = %d, want an error", text, c)
-		}
+		must.Expect(t, err != nil, "ParseCursor(%.40q) = %d, want an error", text, c)
 	}
 }
 
@@ -44,9 +41,8 @@ func TestCursorsComeBack(t *testing.T) {
 		offset := rapid.IntRange(0, maxOffset).Draw(t, "offset")
 		text := Cursor(offset).String()
 		for _, form := range []string{text, strings.TrimRight(text, "=")} {
-			if c, err := ParseCursor(form); err != nil || int(c) != offset {
-				t.Fatalf("ParseCursor(%q) = %d, %v, want %d", form, c, err, offset)
-			}
+			c, err := ParseCursor(form)
+			must.Assert(t, err == nil && int(c) == offset, "ParseCursor(%q) = %d, %v, want %d", form, c, err, offset)
 		}
 	})
 }
@@ -61,12 +57,8 @@ func FuzzCursor(f *testing.F) {
 			return
 		}
 		decimal, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-		if text != "" && string(decimal) != strconv.Itoa(int(c)) {
-			t.Errorf("ParseCursor(%q) = %d, but it holds %q", text, c, decimal)
-		}
-		if c < 0 {
-			t.Errorf("ParseCursor(%q) = %d", text, c)
-		}
+		must.Expect(t, text == "" || string(decimal) == strconv.Itoa(int(c)), "ParseCursor(%q) = %d, but it holds %q", text, c, decimal)
+		must.Expect(t, c >= 0, "ParseCursor(%q) = %d", text, c)
 	})
 }
 
@@ -83,42 +75,32 @@ func TestPagesCoverAllOnce(t *testing.T) {
 		var got []string
 		for at, first := Cursor(from), true; first || at > 0; first = false {
 			p := c.Page(at)
-			if p.Next > 0 && (len(p.Tools) != size || p.Next <= at) {
-				t.Fatalf("page at %d has %d tools and goes on at %d", at, len(p.Tools), p.Next)
-			}
-			if !json.Valid(p.Body) {
-				t.Fatalf("page at %d: %s", at, p.Body)
-			}
+			must.Assert(t, p.Next <= 0 || len(p.Tools) == size && p.Next > at,
+				"page at %d has %d tools and goes on at %d", at, len(p.Tools), p.Next)
+			must.Assert(t, json.Valid(p.Body), "page at %d: %s", at, p.Body)
 			for _, tool := range p.Tools {
 				got = append(got, tool.Name)
 			}
 			at = p.Next
 		}
-		if want := names[min(from, n):]; strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Fatalf("from %d: %v, want %v", from, got, want)
-		}
+		want := names[min(from, n):]
+		must.Assert(t, strings.Join(got, " ") == strings.Join(want, " "), "from %d: %v, want %v", from, got, want)
 	})
 }
 
 func TestDiff(t *testing.T) {
 	old, now := New(tools("a", "b", "c"), 2), New(tools("b", "c", "d"), 2)
 	now.tools[0] = NewTool(Definition{Name: "b", Method: "b", Description: "other", InputSchema: json.RawMessage(`{}`)}, schema.NewLazy)
-	if got := fmt.Sprint(Diff(old, now)); got != "{[d] [a] [b]}" {
-		t.Errorf("Diff = %s, want d added, a removed, b changed", got)
-	}
-	if Diff(old, New(tools("a", "b", "c"), 3)).Any() {
-		t.Error("equal tools differ")
-	}
-	if len(Diff(nil, old).Added) != 3 {
-		t.Error("everything is new to begin with")
-	}
+	got := fmt.Sprint(Diff(old, now))
+	must.Expect(t, got == "{[d] [a] [b]}", "Diff = %s, want d added, a removed, b changed", got)
+	must.Expect(t, !Diff(old, New(tools("a", "b", "c"), 3)).Any(), "equal tools differ")
+	must.Expect(t, len(Diff(nil, old).Added) == 3, "everything is new to begin with")
 }
 
 func TestTheVersionIsTheContent(t *testing.T) {
 	a, b := New(tools("a", "b"), 2), New(tools("a", "b"), 2)
-	if a.Version != b.Version || a.Version == New(tools("b", "a"), 2).Version || a.Version == New(tools("a"), 2).Version {
-		t.Error("versions do not follow the content")
-	}
+	must.Expect(t, a.Version == b.Version && a.Version != New(tools("b", "a"), 2).Version && a.Version != New(tools("a"), 2).Version,
+		"versions do not follow the content")
 }
 
 // Who asks for a page at every offset fills no memory.
@@ -132,9 +114,7 @@ func TestAListingRemembersOnlySoMuch(t *testing.T) {
 	for at := range names {
 		l.Page(c, Cursor(at))
 	}
-	if len(l.issued) > maxIssued {
-		t.Errorf("%d cursors are remembered", len(l.issued))
-	}
+	must.Expect(t, len(l.issued) <= maxIssued, "%d cursors are remembered", len(l.issued))
 }
 
 // However the tools change between two pages, one that stays in its order is neither lost nor doubled.
@@ -169,9 +149,7 @@ func TestAChangeBetweenPages(t *testing.T) {
 			p = l.Page(now, p.Next)
 		}
 		for _, name := range kept {
-			if count[name] != 1 {
-				t.Fatalf("%s came %d times; before %v, after %v", name, count[name], before, after)
-			}
+			must.Assert(t, count[name] == 1, "%s came %d times; before %v, after %v", name, count[name], before, after)
 		}
 	})
 }

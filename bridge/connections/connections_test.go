@@ -30,9 +30,7 @@ func dial(t *testing.T, from, to string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.Dial("tcp", to)
-	if err != nil {
-		t.Skipf("no connection from %s: %v", from, err)
-	}
+	must.Need(t, err == nil, "no connection from %s: %v", from, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	return c
@@ -59,9 +57,8 @@ func TestConnectionsBeyondTheBoundsAreRefused(t *testing.T) {
 		{"127.0.0.1", "/", 200}, {"127.0.0.1", "/", 503}, {"127.0.0.1", "/readyz", 200}, {"127.0.0.2", "/", 200}, {"127.0.0.3", "/", 503},
 	} {
 		if i == 0 {
-			if status, _ := ask(first, "/"); status != 200 {
-				t.Fatalf("the first connection: %d", status)
-			}
+			status, _ := ask(first, "/")
+			must.Assert(t, status == 200, "the first connection: %d", status)
 		}
 		if status, body := ask(dial(t, c.from, address), c.path); status != c.status || status == 503 && body != refusal {
 			t.Errorf("connection %d, from %s: %d %s, want %d", i, c.from, status, body, c.status)
@@ -70,9 +67,7 @@ func TestConnectionsBeyondTheBoundsAreRefused(t *testing.T) {
 	first.Close()
 	deadline := time.Now().Add(5 * time.Second)
 	for status := 0; status != 200; status, _ = ask(dial(t, "127.0.0.1", address), "/") {
-		if time.Now().After(deadline) {
-			t.Fatal("a place that was given back is not taken")
-		}
+		must.Assert(t, !time.Now().After(deadline), "a place that was given back is not taken")
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -89,16 +84,14 @@ func TestNotEvenRefusalsAreEndless(t *testing.T) {
 		}
 	}
 	held := slices.DeleteFunc(slices.Clone(open), func(c *conn) bool { return c.left })
-	if len(held) != refusing+1 || l.total != 1 || l.refused != refusing {
-		t.Errorf("%d connections are open, want one and %d to refuse", len(held), refusing)
-	}
+	must.Expect(t, len(held) == refusing+1 && l.total == 1 && l.refused == refusing,
+		"%d connections are open, want one and %d to refuse", len(held), refusing)
 	for _, c := range open {
 		c.Close()
 		c.Close()
 	}
-	if l.total != 0 || l.refused != 0 || len(l.clients) != 0 {
-		t.Errorf("%d and %d connections of %d clients are left", l.total, l.refused, len(l.clients))
-	}
+	must.Expect(t, l.total == 0 && l.refused == 0 && len(l.clients) == 0,
+		"%d and %d connections of %d clients are left", l.total, l.refused, len(l.clients))
 }
 
 // Who reads nothing is cut off, however small the responses are.
@@ -148,9 +141,7 @@ func TestASteadyClientIsNotCutOff(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if total < size {
-		t.Errorf("%d bytes of %d came", total, size)
-	}
+	must.Expect(t, total >= size, "%d bytes of %d came", total, size)
 }
 
 // Connections whose request head does not end lose their places to others: of the same client, and of other clients.
@@ -172,16 +163,13 @@ func TestHalfARequestHeadHoldsNoPlace(t *testing.T) {
 					fmt.Fprint(dial(t, fmt.Sprint("127.0.0.", 1+i), address), "GET / HTTP/1.1\r\nHost:")
 				}
 			}
-			if status, _ := ask(dial(t, "127.0.0.1", address), "/readyz"); status != 200 {
-				t.Errorf("a probe from an address of the attack: %d", status)
-			}
-			if status, _ := ask(dial(t, "127.0.0.100", address), "/readyz"); status != 200 {
-				t.Errorf("a probe from elsewhere: %d", status)
-			}
+			status, _ := ask(dial(t, "127.0.0.1", address), "/readyz")
+			must.Expect(t, status == 200, "a probe from an address of the attack: %d", status)
+			status, _ = ask(dial(t, "127.0.0.100", address), "/readyz")
+			must.Expect(t, status == 200, "a probe from elsewhere: %d", status)
 			time.Sleep(patience + 50*time.Millisecond)
-			if status, _ := ask(dial(t, "127.0.0.1", address), "/"); status != 200 {
-				t.Errorf("a caller, after a moment: %d", status)
-			}
+			status, _ = ask(dial(t, "127.0.0.1", address), "/")
+			must.Expect(t, status == 200, "a caller, after a moment: %d", status)
 		})
 	}
 }

@@ -69,17 +69,13 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 		return v.Catalog()
 	}
 	a, b, c := view("a"), view("b"), view("c")
-	if a != b || a == c {
-		t.Error("catalogs are not shared by content")
-	}
+	must.Expect(t, a == b && a != c, "catalogs are not shared by content")
 	if x, _ := a.Lookup("x"); x != c.Tools()[0] {
 		t.Error("a tool of two catalogs is not shared")
 	}
 	x, err := a.Tools()[0].Input()
 	y, wrong := a.Tools()[1].Input()
-	if err != nil || wrong != nil || x != y {
-		t.Errorf("the same schema is compiled twice: %v %v", err, wrong)
-	}
+	must.Expect(t, err == nil && wrong == nil && x == y, "the same schema is compiled twice: %v %v", err, wrong)
 }
 
 // TestStrangersDisplaceNoCaller floods an engine that remembers two callers with such whom the site refuses.
@@ -94,13 +90,10 @@ func TestStrangersDisplaceNoCaller(t *testing.T) {
 	}), time.Now)
 	e.callers = recent.New[caller.Identity, *entry](2, nil)
 	for _, name := range []string{"a", "b", "0", "1", "2", "3", "a", "b"} {
-		if _, err := e.View(t.Context(), callerNamed(name)); (err == nil) != (name >= "a") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := e.View(t.Context(), callerNamed(name))
+		must.Expect(t, (err == nil) == (name >= "a"), "%s: %v", name, err)
 	}
-	if asked['a'] != 1 || asked['b'] != 1 {
-		t.Errorf("the site was asked %d and %d times for two callers", asked['a'], asked['b'])
-	}
+	must.Expect(t, asked['a'] == 1 && asked['b'] == 1, "the site was asked %d and %d times for two callers", asked['a'], asked['b'])
 }
 
 func TestNobodyPaysForSetsThatAreGone(t *testing.T) {
@@ -109,9 +102,8 @@ func TestNobodyPaysForSetsThatAreGone(t *testing.T) {
 	e := engine(t, listed(func(caller.Caller) (string, error) { return methods(fmt.Sprint("m", n.Add(1))), nil }),
 		func() time.Time { return time.Unix(clock.Add(60), 0) })
 	for range 100 {
-		if _, err := e.View(t.Context(), callerNamed("a")); err != nil && !fault.Is(err, fault.UpstreamUnavailable) {
-			t.Fatal(err)
-		}
+		_, err := e.View(t.Context(), callerNamed("a"))
+		must.Assert(t, err == nil || fault.Is(err, fault.UpstreamUnavailable), "%v", err)
 	}
 	for range 10 {
 		runtime.GC()
@@ -144,16 +136,12 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	offset.Add(61)
 	select {
 	case c := <-heard:
-		if fmt.Sprint(c) != "{[c] [a] []}" {
-			t.Errorf("changes %v", c)
-		}
+		must.Expect(t, fmt.Sprint(c) == "{[c] [a] []}", "changes %v", c)
 	case <-deadline:
 		t.Fatal("a change was not notified")
 	}
 	cancel()
-	if len(heard) > 0 {
-		t.Errorf("notified more than once: %v", <-heard)
-	}
+	must.Expect(t, len(heard) == 0, "notified %d times more", len(heard))
 }
 
 func (e *Engine) callersFresh(name string) bool {
@@ -170,9 +158,8 @@ func TestNamesThatCollide(t *testing.T) {
 		b := must.Get(newBuilder(Rules{PageSize: 50}, false, slog.New(slog.DiscardHandler)))(t)
 		a := must.Get(response(t.Context(), methods(ids[:]...)))(t)
 		s := must.Get(b.build(t.Context(), JSONRPC{}, a, nil, ""))(t)
-		if s.catalog.Len() != 2 || (len(s.colliding) > 0) != want || (len(s.diagnostics) > 0) != want {
-			t.Errorf("%.20q: %d tools, colliding %q, %v", ids, s.catalog.Len(), s.colliding, s.diagnostics)
-		}
+		must.Expect(t, s.catalog.Len() == 2 && (len(s.colliding) > 0) == want && (len(s.diagnostics) > 0) == want,
+			"%.20q: %d tools, colliding %q, %v", ids, s.catalog.Len(), s.colliding, s.diagnostics)
 	}
 }
 
@@ -198,9 +185,8 @@ func FuzzRead(f *testing.F) {
 				quarantined++
 			}
 		}
-		if s.catalog.Len()+quarantined > len(d.Methods) { // the same is said once
-			t.Errorf("%d tools and %d in quarantine of %d methods", s.catalog.Len(), quarantined, len(d.Methods))
-		}
+		must.Expect(t, s.catalog.Len()+quarantined <= len(d.Methods),
+			"%d tools and %d in quarantine of %d methods", s.catalog.Len(), quarantined, len(d.Methods)) // the same is said once
 	})
 }
 
@@ -214,10 +200,6 @@ func TestDoubtAfterNews(t *testing.T) {
 		must.Get(e.View(t.Context(), who))(t)
 		e.Heard(who.Identity, "other")
 	}
-	if fetched != 2 {
-		t.Errorf("%d fetches after news that came again, want 2", fetched)
-	}
-	if !e.Doubt(t.Context(), who, Tools) || fetched != 3 {
-		t.Errorf("%d fetches after a refusal, want 3", fetched)
-	}
+	must.Expect(t, fetched == 2, "%d fetches after news that came again, want 2", fetched)
+	must.Expect(t, e.Doubt(t.Context(), who, Tools) && fetched == 3, "%d fetches after a refusal, want 3", fetched)
 }

@@ -32,18 +32,16 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 	for places, want := range map[int][3]int{1: {1, 0, 0}, 2: {2, 0, 0}, 3: {2, 1, 0}, 8: {6, 2, 0}, 256: {171, 57, 19}} {
 		g := NewGate(places, 10)
 		for i, n := range want {
-			if got := enterAll(t, g, key(i)); got != n {
-				t.Errorf("of %d places caller %d got %d, want %d", places, i, got, n)
-			}
+			got := enterAll(t, g, key(i))
+			must.Expect(t, got == n, "of %d places caller %d got %d, want %d", places, i, got, n)
 		}
 	}
 }
 
 func TestWhoHasTheLeastIsNext(t *testing.T) {
 	g := NewGate(3, 100)
-	if n := enterAll(t, g, key(1)); n != 2 {
-		t.Fatalf("the first caller has %d places of three, want 2", n)
-	}
+	n := enterAll(t, g, key(1))
+	must.Assert(t, n == 2, "the first caller has %d places of three, want 2", n)
 	must.Do(t, g.Enter(t.Context(), key(2)))
 	order := make(chan int, 20)
 	var started sync.WaitGroup
@@ -63,9 +61,8 @@ func TestWhoHasTheLeastIsNext(t *testing.T) {
 	}
 	wait(3)
 	g.Leave(key(1))
-	if got := <-order; got != 3 {
-		t.Errorf("caller %d came in, ahead of one who had nothing", got)
-	}
+	got := <-order
+	must.Expect(t, got == 3, "caller %d came in, ahead of one who had nothing", got)
 }
 
 // Whatever happens, no more are in than there are places, all who wait come in at last, and nothing is kept.
@@ -106,40 +103,28 @@ func TestMemoryIsShared(t *testing.T) {
 	for first.Grow(10) == nil {
 		got += 10
 	}
-	if got < 500 || got > 600 {
-		t.Errorf("the first caller holds %d bytes of 900", got)
-	}
+	must.Expect(t, got >= 500 && got <= 600, "the first caller holds %d bytes of 900", got)
 	_, again := m.Lease(t.Context(), key(1))
-	if err := again.Grow(100); !errors.Is(err, ErrNoMemory) {
-		t.Errorf("a second request of the same caller: %v", err)
-	}
-	if err := second.Grow(200); err != nil {
-		t.Errorf("another caller: %v", err)
-	}
+	err := again.Grow(100)
+	must.Expect(t, errors.Is(err, ErrNoMemory), "a second request of the same caller: %v", err)
+	err = second.Grow(200)
+	must.Expect(t, err == nil, "another caller: %v", err)
 	first.Release()
 	first.Release()
 	second.Release()
-	if m.left != 900 || len(m.held) != 0 {
-		t.Errorf("%d bytes are left of 900, %d callers hold some", m.left, len(m.held))
-	}
+	must.Expect(t, m.left == 900 && len(m.held) == 0, "%d bytes are left of 900, %d callers hold some", m.left, len(m.held))
 	var none *Lease
-	if none.Grow(1<<40) != nil || From(t.Context()) != nil || From(ctx) != first {
-		t.Error("a lease does not travel")
-	}
+	must.Expect(t, none.Grow(1<<40) == nil && From(t.Context()) == nil && From(ctx) == first, "a lease does not travel")
 }
 
 func TestAClientIsItsNetwork(t *testing.T) {
 	same := map[string]string{"::ffff:192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::ffff:1", "fe80::1%eth0": "fe80::2%eth1"}
 	for a, b := range same {
-		if Network(netip.MustParseAddr(a)) != Network(netip.MustParseAddr(b)) {
-			t.Errorf("%s and %s are two clients", a, b)
-		}
+		must.Expect(t, Network(netip.MustParseAddr(a)) == Network(netip.MustParseAddr(b)), "%s and %s are two clients", a, b)
 	}
 	others := map[Key]bool{Network(netip.Addr{}): true}
 	for _, a := range []string{"192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1", "::1"} {
 		others[Network(netip.MustParseAddr(a))] = true
 	}
-	if len(others) != 6 {
-		t.Errorf("%d clients, want 6", len(others))
-	}
+	must.Expect(t, len(others) == 6, "%d clients, want 6", len(others))
 }

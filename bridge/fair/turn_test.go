@@ -30,9 +30,7 @@ func TestLongWorkLetsOthersRun(t *testing.T) {
 		"a text read":         {func() error { _, err := body.All(strings.NewReader(text), -1, nil); return err }, 64 << 10},
 		"numbers checked": {func() error {
 			violations, err := schema.NewValidator(fair.NewWork(1, 1), nil).Validate(context.Background(), fair.Key{}, compiled, []byte(numbers))
-			if len(violations) > 0 {
-				t.Errorf("violations: %v", violations)
-			}
+			must.Expect(t, len(violations) == 0, "violations: %v", violations)
 			return err
 		}, fair.TurnBytes},
 	} {
@@ -52,12 +50,8 @@ func TestLongWorkLetsOthersRun(t *testing.T) {
 			got, least := turns.Load()-before, int64(len(text)/c.size/2)
 			done.Store(1)
 			<-ended
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got < least {
-				t.Errorf("another goroutine ran %d times, want %d at least", got, least)
-			}
+			must.Do(t, err)
+			must.Expect(t, got >= least, "another goroutine ran %d times, want %d at least", got, least)
 		})
 	}
 }

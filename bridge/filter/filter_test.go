@@ -24,14 +24,10 @@ func TestPatterns(t *testing.T) {
 	} {
 		p := must.Get(NewPatterns(c.include, c.exclude))(t)
 		for _, id := range c.in {
-			if !p.Match(id) {
-				t.Errorf("%v but %v: %q is out", c.include, c.exclude, id)
-			}
+			must.Expect(t, p.Match(id), "%v but %v: %q is out", c.include, c.exclude, id)
 		}
 		for _, id := range c.out {
-			if p.Match(id) {
-				t.Errorf("%v but %v: %q is in", c.include, c.exclude, id)
-			}
+			must.Expect(t, !p.Match(id), "%v but %v: %q is in", c.include, c.exclude, id)
 		}
 	}
 }
@@ -44,20 +40,14 @@ func TestUnderscoredNames(t *testing.T) {
 		names := NamingUnderscore.Names(ids)
 		seen := map[string]bool{}
 		for i, name := range names {
-			if seen[name] {
-				t.Fatalf("%q and another id are both called %q: %q", ids[i], name, ids)
-			}
+			must.Assert(t, !seen[name], "%q and another id are both called %q: %q", ids[i], name, ids)
 			seen[name] = true
-			if len(name) > maxName || underscored(name) != name {
-				t.Fatalf("the name %q of %q is not portable", name, ids[i])
-			}
+			must.Assert(t, len(name) <= maxName && underscored(name) == name, "the name %q of %q is not portable", name, ids[i])
 		}
 		reversed := slices.Clone(ids)
 		slices.Reverse(reversed)
 		again := NamingUnderscore.Names(reversed)
 		slices.Reverse(again)
-		if !slices.Equal(names, again) {
-			t.Fatalf("names depend on the order: %q and %q", names, again)
-		}
+		must.Assert(t, slices.Equal(names, again), "names depend on the order: %q and %q", names, again)
 	})
 }

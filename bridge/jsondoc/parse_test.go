@@ -66,9 +66,8 @@ func TestNamesBelongToTheirObject(t *testing.T) {
 		`{` + sixteen + `,"x":{` + sixteen + `,"x":{"1":0}},"y":[{` + sixteen + `},{` + sixteen + `}]}`,
 	} {
 		for how, read := range map[string]func([]byte) (Value, error){"Parse": Parse, "Split": Split} {
-			if _, err := read([]byte(doc)); err != nil {
-				t.Errorf("%s(%s): %v", how, doc, err)
-			}
+			_, err := read([]byte(doc))
+			must.Expect(t, err == nil, "%s(%s): %v", how, doc, err)
 		}
 	}
 }
@@ -80,13 +79,10 @@ func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
 	v := must.Get(Split([]byte(` { "id" : 9007199254740993, "na\u00efve": [1.0, {"b":-0}] , "s":"\ud83d\ude80"} `)))(t)
 	for name, want := range map[string]string{"id": "9007199254740993", "naïve": `[1.0, {"b":-0}]`, "s": `"\ud83d\ude80"`} {
 		got, ok := v.Get(name)
-		if !ok || string(got.Raw) != want {
-			t.Errorf("member %s = %s (found %v), want %s", name, got.Raw, ok, want)
-		}
+		must.Expect(t, ok && string(got.Raw) == want, "member %s = %s (found %v), want %s", name, got.Raw, ok, want)
 	}
-	if text, _ := v.Members[2].Value.Text(); text != "🚀" {
-		t.Errorf("text = %q, want a rocket", text)
-	}
+	text, _ := v.Members[2].Value.Text()
+	must.Expect(t, text == "🚀", "text = %q, want a rocket", text)
 }
 
 // items reads the list v of a document as a stream.
@@ -121,9 +117,8 @@ func TestStream(t *testing.T) {
 		``, `{`, `{"v":[1,`, `{"v":[{]`, `{"v":["]`, `{"v":["\`, `{"v":[1,]}`, `{"v":[1 2]}`, `{"v":[],"a":}`, `{"v":[],"a":1,"a":2}`, `{"v":[],"v":[]}`, `{"v":[]}x`, `[]`,
 		`{"v":1}`, `{"a":1}`, `{v:[]}`, `{"v"[]}`, `{"v":[],"a":"` + strings.Repeat("x", 100) + `"}`,
 	} {
-		if got, _, err := items(doc, 100); err == nil {
-			t.Errorf("%q is taken: %q", doc, got)
-		}
+		got, _, err := items(doc, 100)
+		must.Expect(t, err != nil, "%q is taken: %q", doc, got)
 	}
 }
 
@@ -136,13 +131,9 @@ func FuzzStream(f *testing.F) {
 			return
 		}
 		got, _, err := items(`{"v":[`+doc+`]}`, 1<<20)
-		if err != nil || len(got) != len(strict.Items) {
-			t.Fatalf("%q: %v", doc, err)
-		}
+		must.Assert(t, err == nil && len(got) == len(strict.Items), "%q: %v", doc, err)
 		for i, item := range strict.Items {
-			if got[i] != string(item.Raw) {
-				t.Errorf("%q: item %d is %q", doc, i, got[i])
-			}
+			must.Expect(t, got[i] == string(item.Raw), "%q: item %d is %q", doc, i, got[i])
 		}
 	})
 }
@@ -161,21 +152,15 @@ func TestAppendGivesBackWhatParseRead(t *testing.T) {
 		var buf bytes.Buffer
 		enc := json.NewEncoder(&buf)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(tree); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, enc.Encode(tree))
 		doc := bytes.TrimSpace(buf.Bytes())
 		v, err := Parse(doc)
-		if err != nil {
-			t.Fatalf("Parse(%s): %v", doc, err)
-		}
-		if got := v.Bytes(); !bytes.Equal(got, doc) {
-			t.Fatalf("Bytes() = %s, want %s", got, doc)
-		}
+		must.Assert(t, err == nil, "Parse(%s): %v", doc, err)
+		got := v.Bytes()
+		must.Assert(t, bytes.Equal(got, doc), "Bytes() = %s, want %s", got, doc)
 		var again any
-		if err := json.Unmarshal(forgotten(v).Bytes(), &again); err != nil {
-			t.Fatalf("rebuilt: %v", err)
-		}
+		err = json.Unmarshal(forgotten(v).Bytes(), &again)
+		must.Assert(t, err == nil, "rebuilt: %v", err)
 	})
 }
 
@@ -203,12 +188,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid(doc) {
-			t.Errorf("Parse took %q, which is no JSON", doc)
-		}
-		if !bytes.Equal(bytes.TrimSpace(v.Raw), bytes.TrimSpace(doc)) {
-			t.Errorf("Raw = %q, want %q", v.Raw, doc)
-		}
+		must.Expect(t, json.Valid(doc), "Parse took %q, which is no JSON", doc)
+		must.Expect(t, bytes.Equal(bytes.TrimSpace(v.Raw), bytes.TrimSpace(doc)), "Raw = %q, want %q", v.Raw, doc)
 	})
 }
 
@@ -231,11 +212,9 @@ func TestSplitCostsLittle(t *testing.T) {
 		Split(raw) //nolint:errcheck // what it costs is asked, whatever it says
 		runtime.ReadMemStats(&after)
 		per := int64(after.TotalAlloc - before.TotalAlloc)
-		if most := 8 * int64(len(raw)); per > most {
-			t.Errorf("%s: %d bytes for a document of %d", name, per, len(raw))
-		}
+		most := 8 * int64(len(raw))
+		must.Expect(t, per <= most, "%s: %d bytes for a document of %d", name, per, len(raw))
 	}
-	if _, err := Split([]byte(`{` + members.String()[1:] + `}`)); err == nil {
-		t.Error("an envelope of 100,000 members is split")
-	}
+	_, err := Split([]byte(`{` + members.String()[1:] + `}`))
+	must.Expect(t, err != nil, "an envelope of 100,000 members is split")
 }

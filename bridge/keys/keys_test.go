@@ -21,9 +21,7 @@ func ring(t *testing.T, purpose string, secrets ...string) *keys.Ring {
 
 func TestWhoOpensWhatIsSealed(t *testing.T) {
 	sealed := ring(t, "test", first).Seal([]byte("text"), []byte("bound"))
-	if len(sealed) != len("text")+keys.Overhead {
-		t.Errorf("%d bytes more", len(sealed)-len("text"))
-	}
+	must.Expect(t, len(sealed) == len("text")+keys.Overhead, "%d bytes more", len(sealed)-len("text"))
 	for name, c := range map[string]struct {
 		ring  *keys.Ring
 		bound string
@@ -37,9 +35,7 @@ func TestWhoOpensWhatIsSealed(t *testing.T) {
 		"no key":          {ring(t, "test"), "bound", false},
 	} {
 		text, ok := c.ring.Open(sealed, []byte(c.bound))
-		if ok != c.want || ok && string(text) != "text" {
-			t.Errorf("%s: opened %v, %q", name, ok, text)
-		}
+		must.Expect(t, ok == c.want && (!ok || string(text) == "text"), "%s: opened %v, %q", name, ok, text)
 	}
 }
 
@@ -52,7 +48,6 @@ func TestDigests(t *testing.T) {
 }
 
 func TestShortSecrets(t *testing.T) {
-	if _, err := keys.New([]string{first, "short"}, "test"); err == nil {
-		t.Error("a secret of 5 characters is taken")
-	}
+	_, err := keys.New([]string{first, "short"}, "test")
+	must.Expect(t, err != nil, "a secret of 5 characters is taken")
 }

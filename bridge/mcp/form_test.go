@@ -22,9 +22,8 @@ func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
 	}
 	f := newForm(catalog.NewTool(d, schema.NewLazy))
 	var listed map[string]any
-	if err := json.Unmarshal(f.listed, &listed); err != nil {
-		t.Fatalf("listed as %s: %v", f.listed, err)
-	}
+	err := json.Unmarshal(f.listed, &listed)
+	must.Assert(t, err == nil, "listed as %s: %v", f.listed, err)
 	return f, listed
 }
 
@@ -50,9 +49,8 @@ func TestOutputSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, listed := formOf(t, catalog.Definition{OutputSchema: json.RawMessage(c.declared)})
-			if got := encoded(t, listed["outputSchema"]); got != c.want {
-				t.Errorf("outputSchema of %s\n got %s\nwant %s", c.declared, got, c.want)
-			}
+			got := encoded(t, listed["outputSchema"])
+			must.Expect(t, got == c.want, "outputSchema of %s\n got %s\nwant %s", c.declared, got, c.want)
 		})
 	}
 }
@@ -69,21 +67,17 @@ func TestDraft7IsSaidWhereItReadsOtherwise(t *testing.T) {
 	} {
 		_, listed := formOf(t, catalog.Definition{InputSchema: json.RawMessage(schema)})
 		_, said := listed["inputSchema"].(map[string]any)["$schema"]
-		if said != says {
-			t.Errorf("%s: $schema is there: %v, want %v", schema, said, says)
-		}
+		must.Expect(t, said == says, "%s: $schema is there: %v, want %v", schema, said, says)
 	}
 }
 
 func TestAnnotationsKeepWhatMCPKnowsAndMoveTheRest(t *testing.T) {
 	_, listed := formOf(t, catalog.Definition{Annotations: json.RawMessage(
 		`{"readOnlyHint":true,"destructiveHint":"no","idempotentHint":null,"title":"T","category":{"a":[1]}}`)})
-	if got, want := encoded(t, listed["annotations"]), `{"readOnlyHint":true,"title":"T"}`; got != want {
-		t.Errorf("annotations: got %s, want %s", got, want)
-	}
-	if got, want := encoded(t, listed["_meta"]), `{"org.drupal/annotations":{"category":{"a":[1]}}}`; got != want {
-		t.Errorf("_meta: got %s, want %s", got, want)
-	}
+	got, want := encoded(t, listed["annotations"]), `{"readOnlyHint":true,"title":"T"}`
+	must.Expect(t, got == want, "annotations: got %s, want %s", got, want)
+	got, want = encoded(t, listed["_meta"]), `{"org.drupal/annotations":{"category":{"a":[1]}}}`
+	must.Expect(t, got == want, "_meta: got %s, want %s", got, want)
 }
 
 func TestResults(t *testing.T) {
@@ -112,9 +106,7 @@ func TestResults(t *testing.T) {
 			tool := catalog.NewTool(d, schema.NewLazy)
 			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
 			got, wrong := server.finished(t.Context(), request{}, newForm(tool), tool, json.RawMessage(c.result))
-			if wrong != nil || string(got) != c.want {
-				t.Errorf("%v\n got %s\nwant %s", wrong, got, c.want)
-			}
+			must.Expect(t, wrong == nil && string(got) == c.want, "%v\n got %s\nwant %s", wrong, got, c.want)
 		})
 	}
 }
@@ -127,9 +119,8 @@ func TestHeadersRepeatArguments(t *testing.T) {
 		"blank":{"type":"string","x-mcp-header":"a b"},
 		"deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}`
 	f, listed := formOf(t, catalog.Definition{InputSchema: json.RawMessage(schema)})
-	if n := strings.Count(encoded(t, listed["inputSchema"]), headerKeyword); n != 2 {
-		t.Errorf("x-mcp-header stands %d times in %s, want it at region and deep.n", n, f.listed)
-	}
+	n := strings.Count(encoded(t, listed["inputSchema"]), headerKeyword)
+	must.Expect(t, n == 2, "x-mcp-header stands %d times in %s, want it at region and deep.n", n, f.listed)
 	for name, c := range map[string]struct {
 		arguments string
 		headers   map[string]string
@@ -148,9 +139,8 @@ func TestHeadersRepeatArguments(t *testing.T) {
 		for k, v := range c.headers {
 			h.Set("Mcp-Param-"+k, v)
 		}
-		if wrong := f.agreeOn(h, []byte(c.arguments)); (wrong == nil) != c.agrees {
-			t.Errorf("%s: agrees: %v, want %v", name, wrong == nil, c.agrees)
-		}
+		wrong := f.agreeOn(h, []byte(c.arguments))
+		must.Expect(t, (wrong == nil) == c.agrees, "%s: agrees: %v, want %v", name, wrong == nil, c.agrees)
 	}
 }
 
@@ -161,13 +151,10 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, wrong := read(body)
 		if wrong != nil {
-			if response := failure(m.id, wrong); !json.Valid(response) {
-				t.Errorf("the response to %q is no JSON: %s", body, response)
-			}
+			response := failure(m.id, wrong)
+			must.Expect(t, json.Valid(response), "the response to %q is no JSON: %s", body, response)
 			return
 		}
-		if m.id != nil && !json.Valid(response(m.id, []byte("{}"))) {
-			t.Errorf("the id %q of %q makes no JSON", m.id, body)
-		}
+		must.Expect(t, m.id == nil || json.Valid(response(m.id, []byte("{}"))), "the id %q of %q makes no JSON", m.id, body)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A stream gives the same lines however it is buffered; those that are too long are left out, and nothing of them is kept.
@@ -19,12 +21,10 @@ func FuzzReadLine(f *testing.F) {
 		r := bufio.NewReaderSize(bytes.NewReader(stream), 16)
 		for part := range bytes.SplitAfterSeq(stream, []byte("\n")) {
 			line, tooLong, err := readLine(r, longest)
-			if tooLong != (len(part) > longest) || tooLong && line != nil || !tooLong && !bytes.Equal(line, part) {
-				t.Fatalf("%q: read %q, too long: %t", part, line, tooLong)
-			}
-			if last := !bytes.HasSuffix(part, []byte("\n")); last != errors.Is(err, io.EOF) {
-				t.Fatalf("%q: %v", part, err)
-			}
+			must.Assert(t, tooLong == (len(part) > longest) && (!tooLong || line == nil) && (tooLong || bytes.Equal(line, part)),
+				"%q: read %q, too long: %t", part, line, tooLong)
+			last := !bytes.HasSuffix(part, []byte("\n"))
+			must.Assert(t, last == errors.Is(err, io.EOF), "%q: %v", part, err)
 		}
 	})
 }
@@ -36,8 +36,7 @@ func FuzzHeaderValue(f *testing.F) {
 	f.Add("=?base64??=?=")
 	f.Fuzz(func(t *testing.T, text string) {
 		decoded(text)
-		if got, ok := decoded("=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="); !ok || got != text {
-			t.Errorf("%q is read as %q", text, got)
-		}
+		got, ok := decoded("=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?=")
+		must.Expect(t, ok && got == text, "%q is read as %q", text, got)
 	})
 }

@@ -63,9 +63,7 @@ func TestWhyTheServerIsNotTheSDKs(t *testing.T) {
 	for _, reason := range reasons {
 		t.Run(reason.name, func(t *testing.T) {
 			status, body := ask(t, front.URL, reason.method, reason.params, reason.header)
-			if !reason.broken(status, body) {
-				t.Errorf("no longer so: %d %s", status, body)
-			}
+			must.Expect(t, reason.broken(status, body), "no longer so: %d %s", status, body)
 		})
 	}
 }

@@ -29,9 +29,8 @@ func open(t testing.TB, s *Sessions, who caller.Caller, now time.Time, used bool
 	t.Helper()
 	opened, err := s.open(November2025, who, now)
 	if err == nil && used {
-		if found, _ := s.find(opened.id, who, now, time.Hour); found == nil {
-			t.Fatal("a session that was just opened is gone")
-		}
+		found, _ := s.find(opened.id, who, now, time.Hour)
+		must.Assert(t, found != nil, "a session that was just opened is gone")
 	}
 	return opened, err
 }
@@ -47,27 +46,21 @@ func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 			kept = append(kept, sess)
 		}
 		for range 2 * maxOfCaller {
-			if _, err := open(t, s, flooder, now, false); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			_, err := open(t, s, flooder, now, false)
+			must.Assert(t, err == nil, "%s: %v", name, err)
 		}
 		for i, sess := range kept {
-			if sess.ctx.Err() != nil || s.byID[sess.id] == nil {
-				t.Errorf("%s: session %d, which is in use, has ended", name, i)
-			}
+			must.Expect(t, sess.ctx.Err() == nil && s.byID[sess.id] != nil, "%s: session %d, which is in use, has ended", name, i)
 		}
-		if s.Len() > maxOfCaller+len(kept) {
-			t.Errorf("%s: %d sessions", name, s.Len())
-		}
+		must.Expect(t, s.Len() <= maxOfCaller+len(kept), "%s: %d sessions", name, s.Len())
 		var err error
 		for range maxOfCaller + 1 {
 			if _, err = open(t, s, flooder, now, true); err != nil {
 				break
 			}
 		}
-		if !fault.Is(err, fault.Overloaded) || fault.From(err).RetryAfter == 0 {
-			t.Errorf("%s: more sessions in use than one caller may have: %v", name, err)
-		}
+		must.Expect(t, fault.Is(err, fault.Overloaded) && fault.From(err).RetryAfter != 0,
+			"%s: more sessions in use than one caller may have: %v", name, err)
 		if _, err := open(t, s, flooder, now.Add(inUse+time.Second), true); err != nil {
 			t.Errorf("%s: when they went unused: %v", name, err)
 		}
@@ -85,15 +78,11 @@ func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 			refused = err
 		}
 	}
-	if kept.ctx.Err() != nil || s.anonymous > maxAnonymous || s.Len() > maxAnonymous+1 {
-		t.Errorf("%d sessions, %d of anonymous callers; the other: %v", s.Len(), s.anonymous, kept.ctx.Err())
-	}
-	if refused != nil && !fault.Is(refused, fault.Overloaded) {
-		t.Error(refused)
-	}
-	if _, err := open(t, s, callerNamed(t, "bob", "192.0.2.1"), now, true); err != nil {
-		t.Errorf("a known caller: %v", err)
-	}
+	must.Expect(t, kept.ctx.Err() == nil && s.anonymous <= maxAnonymous && s.Len() <= maxAnonymous+1,
+		"%d sessions, %d of anonymous callers; the other: %v", s.Len(), s.anonymous, kept.ctx.Err())
+	must.Expect(t, refused == nil || fault.Is(refused, fault.Overloaded), "%v", refused)
+	_, err := open(t, s, callerNamed(t, "bob", "192.0.2.1"), now, true)
+	must.Expect(t, err == nil, "a known caller: %v", err)
 }
 
 func itoa(i int) string { return string(appendInt(nil, int64(i))) }
@@ -119,13 +108,11 @@ func TestTheStoreOfSessionsAgreesWithItself(t *testing.T) {
 			}
 		}
 		for _, sess := range all {
-			if (s.byID[sess.id] == nil) != (sess.ctx.Err() != nil) {
-				rt.Error("a session that nobody finds has not ended, or the other way round")
-			}
+			must.Expect(rt, (s.byID[sess.id] == nil) == (sess.ctx.Err() != nil),
+				"a session that nobody finds has not ended, or the other way round")
 		}
-		if held != s.Len() || anonymous != s.anonymous {
-			rt.Errorf("%d sessions, %d held; %d anonymous, %d held", s.Len(), held, s.anonymous, anonymous)
-		}
+		must.Expect(rt, held == s.Len() && anonymous == s.anonymous,
+			"%d sessions, %d held; %d anonymous, %d held", s.Len(), held, s.anonymous, anonymous)
 	})
 }
 
@@ -151,9 +138,7 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 	first := replica(t, oldKey)
 	opened := must.Get(open(t, first, ann, now, true))(t)
 	another, err := open(t, first, ann, now, false)
-	if err != nil || another.id == opened.id {
-		t.Fatalf("two sessions of one caller have the id %q: %v", opened.id, err)
-	}
+	must.Assert(t, err == nil && another.id != opened.id, "two sessions of one caller have the id %q: %v", opened.id, err)
 	changed := "A" + opened.id[1:]
 	if opened.id[0] == 'A' {
 		changed = "B" + opened.id[1:]
@@ -178,9 +163,7 @@ func TestSealedSessionsGoOnElsewhere(t *testing.T) {
 		"cut":                {[]string{oldKey}, opened.id[1:], ann, now, false},
 	} {
 		found, err := replica(t, c.keys...).find(c.id, c.who, c.at, time.Minute)
-		if err != nil || (found != nil) != c.want {
-			t.Errorf("%s: found %v (%v), want %v", name, found != nil, err, c.want)
-		}
+		must.Expect(t, err == nil && (found != nil) == c.want, "%s: found %v (%v), want %v", name, found != nil, err, c.want)
 		if found != nil && found.revision != November2025 {
 			t.Errorf("%s: the revision is %s", name, found.revision)
 		}
@@ -197,13 +180,10 @@ func TestSealedSessionsEnd(t *testing.T) {
 	s.remove(opened) // as when others need the place
 	s.mu.Unlock()
 	again, err := s.find(opened.id, ann, now, time.Minute)
-	if err != nil || again == nil {
-		t.Fatalf("a session that was forgotten is gone: %v", err)
-	}
+	must.Assert(t, err == nil && again != nil, "a session that was forgotten is gone: %v", err)
 	s.close(again)
-	if found, _ := s.find(opened.id, ann, now, time.Minute); found != nil {
-		t.Error("a session that was ended goes on")
-	}
+	found, _ := s.find(opened.id, ann, now, time.Minute)
+	must.Expect(t, found == nil, "a session that was ended goes on")
 }
 
 // Where all places are in use, a session of another replica gets an error that says when to come again.
@@ -215,7 +195,6 @@ func TestSealedSessionsHaveBounds(t *testing.T) {
 	for range maxOfAddress {
 		must.Get(open(t, s, who, now, true))(t)
 	}
-	if _, err := s.find(elsewhere.id, who, now, time.Minute); !fault.Is(err, fault.Overloaded) {
-		t.Errorf("a session too many: %v", err)
-	}
+	_, err := s.find(elsewhere.id, who, now, time.Minute)
+	must.Expect(t, fault.Is(err, fault.Overloaded), "a session too many: %v", err)
 }

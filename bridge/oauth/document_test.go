@@ -112,7 +112,5 @@ func TestOneDecoderReadsSecurityDocuments(t *testing.T) {
 			return true
 		})
 	}
-	if read < 5 {
-		t.Errorf("only %d files were looked at", read)
-	}
+	must.Expect(t, read >= 5, "only %d files were looked at", read)
 }

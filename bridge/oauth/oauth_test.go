@@ -26,9 +26,8 @@ func TestKeysForNoSignatures(t *testing.T) {
 		`,"use":"enc"`: true, `,"key_ops":["encrypt"]`: true, `,"key_ops":[]`: true, `,"key_ops":"verify"`: true,
 		`,"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"`: true, `,"d":null`: true,
 	} {
-		if _, _, err := readKey([]byte(good + beside + "}")); (err != nil) != refused {
-			t.Errorf("%s: %v", beside, err)
-		}
+		_, _, err := readKey([]byte(good + beside + "}"))
+		must.Expect(t, (err != nil) == refused, "%s: %v", beside, err)
 	}
 }
 
@@ -48,17 +47,13 @@ func FuzzReadKey(f *testing.F) {
 		}
 		switch public := k.public.(type) {
 		case *rsa.PublicKey:
-			if public.N.BitLen() < minRSABits || public.N.BitLen() > maxRSABits || public.E < 3 {
-				t.Errorf("%s: a key of %d bits, exponent %d", raw, public.N.BitLen(), public.E)
-			}
+			must.Expect(t, public.N.BitLen() >= minRSABits && public.N.BitLen() <= maxRSABits && public.E >= 3,
+				"%s: a key of %d bits, exponent %d", raw, public.N.BitLen(), public.E)
 		case *ecdsa.PublicKey:
-			if _, err := public.Bytes(); err != nil {
-				t.Errorf("%s: a point that is not on its curve: %v", raw, err)
-			}
+			_, err := public.Bytes()
+			must.Expect(t, err == nil, "%s: a point that is not on its curve: %v", raw, err)
 		case ed25519.PublicKey:
-			if len(public) != ed25519.PublicKeySize {
-				t.Errorf("%s: %d bytes", raw, len(public))
-			}
+			must.Expect(t, len(public) == ed25519.PublicKeySize, "%s: %d bytes", raw, len(public))
 		default:
 			t.Errorf("%s: a key of type %T", raw, public)
 		}
@@ -100,11 +95,7 @@ func FuzzVerify(f *testing.F) {
 	signed := map[string]bool{good: true}
 	f.Fuzz(func(t *testing.T, token string) {
 		_, err := g.Verify(t.Context(), token)
-		if (err == nil) != signed[token] {
-			t.Errorf("%q: %v", token, err)
-		}
-		if err != nil && !fault.Is(err, fault.AuthRequired, fault.UpstreamUnavailable) {
-			t.Errorf("%q is refused with %v", token, err)
-		}
+		must.Expect(t, (err == nil) == signed[token], "%q: %v", token, err)
+		must.Expect(t, err == nil || fault.Is(err, fault.AuthRequired, fault.UpstreamUnavailable), "%q is refused with %v", token, err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/bridge/recent"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // TestCache compares a cache with a list of keys in the order of their use.
@@ -46,9 +47,8 @@ func TestCache(t *testing.T) {
 			"get": func(t *rapid.T) {
 				k := key.Draw(t, "key")
 				v, ok := c.Get(k)
-				if expected, there := use(k); v != expected || ok != there {
-					t.Fatalf("Get(%d) = %v, %t, want %v, %t", k, v, ok, expected, there)
-				}
+				expected, there := use(k)
+				must.Assert(t, v == expected && ok == there, "Get(%d) = %v, %t, want %v, %t", k, v, ok, expected, there)
 			},
 			"set": func(t *rapid.T) {
 				v := value{key.Draw(t, "key"), rapid.IntRange(1, most+1).Draw(t, "weight")}
@@ -62,9 +62,8 @@ func TestCache(t *testing.T) {
 					expected = v
 					set(v)
 				}
-				if got := c.GetOrMake(v.key, func() value { return v }); got != expected {
-					t.Fatalf("GetOrMake(%v) = %v, want %v", v, got, expected)
-				}
+				got := c.GetOrMake(v.key, func() value { return v })
+				must.Assert(t, got == expected, "GetOrMake(%v) = %v, want %v", v, got, expected)
 			},
 			"remove": func(t *rapid.T) {
 				k := key.Draw(t, "key")
@@ -76,9 +75,7 @@ func TestCache(t *testing.T) {
 			"": func(t *rapid.T) {
 				got := c.Values()
 				slices.Reverse(got)
-				if !slices.Equal(got, want) || c.Len() != len(want) {
-					t.Fatalf("%d values %v, want %v", c.Len(), got, want)
-				}
+				must.Assert(t, slices.Equal(got, want) && c.Len() == len(want), "%d values %v, want %v", c.Len(), got, want)
 			},
 		})
 	})

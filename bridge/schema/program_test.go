@@ -33,9 +33,7 @@ func FuzzProgramSize(f *testing.F) {
 		}
 		parsed := must.Get(syntax.Parse(pattern, syntax.Perl))(t)
 		prog := must.Get(syntax.Compile(parsed.Simplify()))(t)
-		if 3*price+10 < len(prog.Inst) {
-			t.Errorf("%q costs %d, and compiles to %d instructions", pattern, price, len(prog.Inst))
-		}
+		must.Expect(t, 3*price+10 >= len(prog.Inst), "%q costs %d, and compiles to %d instructions", pattern, price, len(prog.Inst))
 	})
 }
 
@@ -58,12 +56,9 @@ func TestDearPatterns(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Compile([]byte(c.schema))
 		runtime.ReadMemStats(&after)
-		if (err != nil) != c.dear {
-			t.Errorf("%s: %v", name, err)
-		}
-		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 32<<20 {
-			t.Errorf("%s: %d bytes", name, bytes)
-		}
+		must.Expect(t, (err != nil) == c.dear, "%s: %v", name, err)
+		bytes := after.TotalAlloc - before.TotalAlloc
+		must.Expect(t, bytes <= 32<<20, "%s: %d bytes", name, bytes)
 	}
 }
 
@@ -94,9 +89,8 @@ func TestCompiledSchemasAreBounded(t *testing.T) {
 		for i, l := range schemas {
 			s := must.Get(l.Schema())(t)
 			for value, want := range map[string]int{fmt.Sprintf("%q", fmt.Sprint(i)): 0, `"Z"`: 1} {
-				if found, err := NewValidator(fair.NewWork(1, 1), nil).Validate(t.Context(), [32]byte{}, s, []byte(value)); err != nil || len(found) != want {
-					t.Errorf("%s: %v, %v", value, found, err)
-				}
+				found, err := NewValidator(fair.NewWork(1, 1), nil).Validate(t.Context(), [32]byte{}, s, []byte(value))
+				must.Expect(t, err == nil && len(found) == want, "%s: %v, %v", value, found, err)
 			}
 		}
 	}
@@ -105,14 +99,12 @@ func TestCompiledSchemasAreBounded(t *testing.T) {
 	} else {
 		t.Logf("the schemas keep %d MiB", bytes>>20)
 	}
-	if compiled.weight > maxCompiled || compiled.order.Len() == schemaCount || compiled.order.Len() < 2 {
-		t.Errorf("%d schemas of weight %d are kept", compiled.order.Len(), compiled.weight)
-	}
+	must.Expect(t, compiled.weight <= maxCompiled && compiled.order.Len() != schemaCount && compiled.order.Len() >= 2,
+		"%d schemas of weight %d are kept", compiled.order.Len(), compiled.weight)
 	broken := NewLazy([]byte(`{"type":1}`))
 	for range 2 {
-		if _, err := broken.Schema(); err == nil {
-			t.Error("a broken schema compiles")
-		}
+		_, err := broken.Schema()
+		must.Expect(t, err != nil, "a broken schema compiles")
 	}
 	runtime.KeepAlive(schemas)
 }

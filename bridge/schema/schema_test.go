@@ -14,9 +14,7 @@ import (
 func validate(t testing.TB, s *Schema, doc string) []Violation {
 	t.Helper()
 	found, err := (*Validator)(nil).Validate(t.Context(), fair.Key{}, s, []byte(doc))
-	if err != nil {
-		t.Fatalf("%.200s: %v", doc, err)
-	}
+	must.Assert(t, err == nil, "%.200s: %v", doc, err)
 	return found
 }
 
@@ -83,22 +81,18 @@ func TestSchemasAndValuesThatMultiply(t *testing.T) {
 	for i := 21; i >= 0; i-- {
 		bomb += fmt.Sprintf(`,"a%d":{"anyOf":[{"$ref":"#/definitions/a%d"},{"$ref":"#/definitions/a%d"}]}`, i, i+1, i+1)
 	}
-	if _, err := Compile([]byte(bomb + `}}`)); err == nil || !strings.Contains(err.Error(), "at once") {
-		t.Errorf("error = %v", err)
-	}
+	_, err := Compile([]byte(bomb + `}}`))
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "at once"), "error = %v", err)
 	for dialect, head := range map[string]string{"draft 7": "", "2020-12": draft2020} {
 		s, err := Compile([]byte(`{` + head + `"properties":{"a":{"oneOf":[{"allOf":[{"$ref":"#"},{"$ref":"#"}]},{"type":"array"}]}}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for deep, good := range map[int]bool{8: true, 60: false} {
 			doc := strings.Repeat(`{"a":`, deep) + `"x"` + strings.Repeat(`}`, deep)
 			steps := 0
 			validator := NewValidator(fair.NewWork(1, 0), func(n int) { steps += n })
 			found, err := validator.Validate(t.Context(), fair.Key{}, s, []byte(doc))
-			if (err == nil) != good || len(found) > 0 || steps == 0 || steps > maxSteps+1 {
-				t.Errorf("%s, %d deep: %v, %v after %d steps", dialect, deep, found, err, steps)
-			}
+			must.Expect(t, (err == nil) == good && len(found) == 0 && steps != 0 && steps <= maxSteps+1,
+				"%s, %d deep: %v, %v after %d steps", dialect, deep, found, err, steps)
 		}
 	}
 }
@@ -114,24 +108,19 @@ func TestRecursionThatEndsIsFine(t *testing.T) {
 			t.Errorf("%s: %v", schema, err)
 			continue
 		}
-		if found := validate(t, s, `{"n":1,"child":{"n":1},"c":{"n":2}}`); len(found) > 0 && !strings.Contains(schema, "array") {
-			t.Errorf("%s: %+v", schema, found)
-		}
+		found := validate(t, s, `{"n":1,"child":{"n":1},"c":{"n":2}}`)
+		must.Expect(t, len(found) == 0 || strings.Contains(schema, "array"), "%s: %+v", schema, found)
 	}
 }
 
 func TestPatternsThatGoCannotExpressAreTheSitesAffair(t *testing.T) {
 	s := must.Get(Compile([]byte(`{"properties":{"a":{"pattern":"^(?!x)","minLength":2}},"patternProperties":{"(?=b)":{}},"additionalProperties":false}`)))(t)
-	if found := validate(t, s, `{"a":"xx","b":1}`); len(found) > 0 {
-		t.Errorf("violations %+v", found)
-	}
-	if found := validate(t, s, `{"a":"x"}`); len(found) != 1 {
-		t.Errorf("violations %+v, want the one of minLength", found)
-	}
+	found := validate(t, s, `{"a":"xx","b":1}`)
+	must.Expect(t, len(found) == 0, "violations %+v", found)
+	found = validate(t, s, `{"a":"x"}`)
+	must.Expect(t, len(found) == 1, "violations %+v, want the one of minLength", found)
 	for pattern, broken := range map[string]bool{"(": true, "[z-a]": true, "(?!x)": false, `(a)\1`: false, "a+": false, "*": true} {
-		if Broken(pattern) != broken {
-			t.Errorf("Broken(%q) = %v", pattern, !broken)
-		}
+		must.Expect(t, Broken(pattern) == broken, "Broken(%q) = %v", pattern, !broken)
 	}
 }
 
@@ -140,11 +129,9 @@ func TestConformTakesPHPsEmptyListForAnObject(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"m":{}, "n":1.0}`: `{"m":{}, "n":1.0}`, `[]`: `{}`, `{"m":[],"l":[],"n":1.0}`: `{"m":{},"l":[],"n":1.0}`,
 	} {
-		if got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(doc)); string(got) != want || len(found) > 0 {
-			t.Errorf("Conform(%s) = %s, %+v, want %s", doc, got, found, want)
-		}
+		got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(doc))
+		must.Expect(t, string(got) == want && len(found) == 0, "Conform(%s) = %s, %+v, want %s", doc, got, found, want)
 	}
-	if got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(`{"m":[1]}`)); string(got) != `{"m":[1]}` || len(found) == 0 {
-		t.Errorf("Conform of a list that is not empty = %s, %+v", got, found)
-	}
+	got, found, _ := (*Validator)(nil).Conform(t.Context(), fair.Key{}, s, json.RawMessage(`{"m":[1]}`))
+	must.Expect(t, string(got) == `{"m":[1]}` && len(found) > 0, "Conform of a list that is not empty = %s, %+v", got, found)
 }

@@ -120,9 +120,7 @@ func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 			before := allocated()
 			found, err := validator.Validate(t.Context(), fair.Key{}, s, doc)
 			took := allocated() - before
-			if err != nil && !errors.Is(err, ErrTooMuch) {
-				t.Errorf("error = %v", err)
-			}
+			must.Expect(t, err == nil || errors.Is(err, ErrTooMuch), "error = %v", err)
 			if steps > maxSteps || len(found) > maxViolations || took > 20*uint64(len(doc)) {
 				t.Errorf("%d steps, %d violations, %d bytes allocated for a document of %d (%.1f times)",
 					steps, len(found), took, len(doc), float64(took)/float64(len(doc)))
@@ -233,23 +231,15 @@ func TestAPlanAgreesWithTheLibraries(t *testing.T) {
 			return
 		}
 		plan, err := s.plan()
-		if err != nil {
-			t.Fatalf("%s has no plan: %v", text, err)
-		}
+		must.Assert(t, err == nil, "%s has no plan: %v", text, err)
 		doc := documents(3).Draw(t, "document")
 		value, err := Decode([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want := s.byLibrary(value)
-		ix, err := newIndex([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ix := must.Get(newIndex([]byte(doc)))(t)
 		e := evaluation{ctx: context.Background(), schema: s, ix: ix, seed: s.seed, most: maxSteps}
-		if e.apply(plan, 0, nil) != (len(want) == 0) || (len(e.found) == 0) != (len(want) == 0) {
-			t.Errorf("%s by %s:\nlibrary %+v\nplan    %+v", doc, text, want, e.found)
-		}
+		must.Expect(t, e.apply(plan, 0, nil) == (len(want) == 0) && (len(e.found) == 0) == (len(want) == 0),
+			"%s by %s:\nlibrary %+v\nplan    %+v", doc, text, want, e.found)
 	})
 }
 
@@ -263,16 +253,12 @@ func FuzzIndex(f *testing.F) {
 		if _, wrong := jsondoc.Parse(doc); wrong != nil {
 			return
 		}
-		if err != nil || int(ix.nodes[0].next) != len(ix.nodes) || len(ix.nodes) > countNodes(doc) {
-			t.Fatalf("%q: %v", doc, err)
-		}
+		must.Assert(t, err == nil && int(ix.nodes[0].next) == len(ix.nodes) && len(ix.nodes) <= countNodes(doc), "%q: %v", doc, err)
 		var a, b any
 		if json.Unmarshal(doc, &a) != nil {
 			return
 		}
-		if json.Unmarshal(ix.raw(0), &b) != nil && ix.nodes[0].kind != isString {
-			t.Errorf("%q: the root is %q", doc, ix.raw(0))
-		}
+		must.Expect(t, json.Unmarshal(ix.raw(0), &b) == nil || ix.nodes[0].kind == isString, "%q: the root is %q", doc, ix.raw(0))
 		ix.hash(0, maphash.MakeSeed())
 	})
 }
@@ -294,8 +280,7 @@ func TestIntegersAreSpelledAsSuch(t *testing.T) {
 	} {
 		var v *Validator
 		got, violations, err := v.ValidateArguments(t.Context(), fair.Key{}, s, []byte(c.sent), nil)
-		if err != nil || len(violations) > 0 || string(got) != c.want {
-			t.Errorf("%s: got %s, %v, %v, want %s", c.sent, got, violations, err, c.want)
-		}
+		must.Expect(t, err == nil && len(violations) == 0 && string(got) == c.want,
+			"%s: got %s, %v, %v, want %s", c.sent, got, violations, err, c.want)
 	}
 }

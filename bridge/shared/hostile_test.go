@@ -59,33 +59,26 @@ func TestOddRepliesAreAStoreThatIsDown(t *testing.T) {
 				s, h := replica(t, strings.Replace(store.Address, "redis://", "redis://:secret@", 1), first)
 				if operation != redistest.Auth && operation != redistest.Last {
 					await(t, "connected", s.Up)
-					if wait, err := s.Take([]byte("bucket"), 1, 1); err != nil || wait != 0 {
-						t.Fatalf("before the attack: %s, %v", wait, err)
-					}
+					wait, err := s.Take([]byte("bucket"), 1, 1)
+					must.Assert(t, err == nil && wait == 0, "before the attack: %s, %v", wait, err)
 					store.Reply(operation, raw)
 				}
 				began := time.Now()
 				switch operation {
 				case redistest.Rate:
-					if wait, err := s.Take([]byte("bucket"), 1, 1); err == nil || wait != 0 {
-						t.Errorf("a call waits %s, %v", wait, err)
-					}
+					wait, err := s.Take([]byte("bucket"), 1, 1)
+					must.Expect(t, err != nil && wait == 0, "a call waits %s, %v", wait, err)
 				case redistest.Try:
-					if wait, busy, err := s.Reserve("attempt", counters); err == nil || wait != 0 || busy {
-						t.Errorf("an attempt waits %s, busy %v, %v", wait, busy, err)
-					}
+					wait, busy, err := s.Reserve("attempt", counters)
+					must.Expect(t, err != nil && wait == 0 && !busy, "an attempt waits %s, busy %v, %v", wait, busy, err)
 				case redistest.Ended:
-					if s.Ended("session") {
-						t.Error("a session has ended that nobody ended")
-					}
+					must.Expect(t, !s.Ended("session"), "a session has ended that nobody ended")
 				}
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("it takes %s", took)
-				}
+				took := time.Since(began)
+				must.Expect(t, took <= time.Second, "it takes %s", took)
 				await(t, "the store is taken for down, once in the log", func() bool { return strings.Count(h.logged(), "goes on alone") == 1 })
-				if s.Up() || strings.Contains(h.logged(), "secret") || len(h.logged()) > 1<<10 {
-					t.Errorf("up %v, logged: %.2000s", s.Up(), h.logged())
-				}
+				must.Expect(t, !s.Up() && !strings.Contains(h.logged(), "secret") && len(h.logged()) <= 1<<10,
+					"up %v, logged: %.2000s", s.Up(), h.logged())
 			})
 		}
 	}
@@ -98,9 +91,8 @@ func TestOddRepliesAreBounded(t *testing.T) {
 		s, _ := replica(t, store.Address, first)
 		await(t, "connected", s.Up)
 		store.Reply(redistest.Rate, raw)
-		if bytes := allocated(func() { s.Take([]byte("bucket"), 1, 1) }); bytes > uint64(1<<20+2*len(raw)) { // the fake store allocates, too
-			t.Errorf("%s: %d bytes are allocated", name, bytes)
-		}
+		bytes := allocated(func() { s.Take([]byte("bucket"), 1, 1) })
+		must.Expect(t, bytes <= uint64(1<<20+2*len(raw)), "%s: %d bytes are allocated", name, bytes) // the fake store allocates, too
 		s.Close()
 	}
 }
@@ -115,9 +107,8 @@ func TestOddCounters(t *testing.T) {
 		s, _ := replica(t, store.Address, first)
 		await(t, "connected", s.Up)
 		store.Reply(redistest.Rate, raw)
-		if wait, err := s.Take([]byte("bucket"), 1, 1); (err != nil) != (want < 0) || wait != max(want, 0) {
-			t.Errorf("a call after %q waits %s, %v", raw, wait, err)
-		}
+		wait, err := s.Take([]byte("bucket"), 1, 1)
+		must.Expect(t, (err != nil) == (want < 0) && wait == max(want, 0), "a call after %q waits %s, %v", raw, wait, err)
 	}
 	list := func(n ...int64) string {
 		raw := fmt.Sprintf("*%d\r\n", len(n))
@@ -141,9 +132,8 @@ func TestOddCounters(t *testing.T) {
 		await(t, "connected", s.Up)
 		store.Reply(redistest.Try, raw)
 		wait, busy, err := s.Reserve("attempt", counters)
-		if got := (outcome{wait, busy, err != nil}); got != want {
-			t.Errorf("an attempt after %q: %+v, want %+v", raw, got, want)
-		}
+		got := (outcome{wait, busy, err != nil})
+		must.Expect(t, got == want, "an attempt after %q: %+v, want %+v", raw, got, want)
 	}
 }
 
@@ -153,9 +143,7 @@ func TestEndsAreSealed(t *testing.T) {
 	s, _ := replica(t, store.Address, first)
 	await(t, "connected", s.Up)
 	store.Reply(redistest.Ended, "$5\r\nended\r\n")
-	if s.Ended("session") {
-		t.Error("the store ended a session")
-	}
+	must.Expect(t, !s.Ended("session"), "the store ended a session")
 }
 
 // Whoever can write to the store sends events again, keeps them back, and fills the stream.
@@ -180,9 +168,8 @@ func TestEventsAreHeardOnce(t *testing.T) {
 	fresh := seal(t, store, time.Now())
 	store.Add(fresh, many) // the positive control: it is heard, once
 	await(t, "the event after all those", func() bool { return h.subjects() == heard+" sealed" })
-	if lines := strings.Count(h.logged(), "\n"); lines > 4 { // reached, unreadable, too old, sent again
-		t.Errorf("%d lines are logged:\n%.2000s", lines, h.logged())
-	}
+	lines := strings.Count(h.logged(), "\n")
+	must.Expect(t, lines <= 4, "%d lines are logged:\n%.2000s", lines, h.logged()) // reached, unreadable, too old, sent again
 
 	// Large events are passed over, and cost a reconnection at most.
 	store.Add(strings.Repeat("x", 64<<10), 32)
@@ -213,9 +200,8 @@ func TestDoubtsAreBounded(t *testing.T) {
 	}
 	await(t, "one is heard", func() bool { return h.subjects() != "" })
 	time.Sleep(time.Second)
-	if heard := len(strings.Fields(h.subjects())) + h.reconnections(); heard > 6 {
-		t.Errorf("1000 invalidations are %d discoveries of a list", heard)
-	}
+	heard := len(strings.Fields(h.subjects())) + h.reconnections()
+	must.Expect(t, heard <= 6, "1000 invalidations are %d discoveries of a list", heard)
 }
 
 // A store that has something to read at all times, and nothing in it, does not keep a processor.
@@ -225,7 +211,6 @@ func TestReadsAreBounded(t *testing.T) {
 	await(t, "connected", s.Up)
 	store.Reply(redistest.Read, "*-1\r\n")
 	time.Sleep(2 * time.Second)
-	if reads := store.Count(redistest.Read); reads > 200 {
-		t.Errorf("%d reads in 2 s", reads)
-	}
+	reads := store.Count(redistest.Read)
+	must.Expect(t, reads <= 200, "%d reads in 2 s", reads)
 }

@@ -84,9 +84,7 @@ func replica(t *testing.T, address string, secrets ...string) (*shared.Store, *h
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not within 10 s: %s", what)
-		}
+		must.Assert(t, time.Since(began) <= 10*time.Second, "not within 10 s: %s", what)
 	}
 }
 
@@ -104,9 +102,7 @@ func TestEventsReachTheOthers(t *testing.T) {
 	await(t, "the event of the other", func() bool { return heardByB.subjects() == "1" })
 	publish(b, "2")
 	await(t, "the event of the other", func() bool { return heardByC.subjects() == "2" })
-	if heardByA.subjects() != "" {
-		t.Errorf("a replica heard itself, or what it has no key for: %q", heardByA.subjects())
-	}
+	must.Expect(t, heardByA.subjects() == "", "a replica heard itself, or what it has no key for: %q", heardByA.subjects())
 
 	server.Kill()
 	await(t, "the store is taken for down", func() bool {
@@ -120,9 +116,7 @@ func TestEventsReachTheOthers(t *testing.T) {
 	await(t, "the store is reached again", func() bool { return a.Up() && b.Up() })
 	publish(a, "3")
 	await(t, "events after the restart", func() bool { return strings.HasSuffix(heardByB.subjects(), "3") })
-	if heardByB.reconnections() < 2 {
-		t.Error("nobody is notified that events may have been lost")
-	}
+	must.Expect(t, heardByB.reconnections() >= 2, "nobody is notified that events may have been lost")
 }
 
 // A store that hangs costs a caller little, and soon nothing.
@@ -130,17 +124,14 @@ func TestAStoreThatHangs(t *testing.T) {
 	server := redistest.Start(t)
 	s, _ := replica(t, server.Address, first)
 	await(t, "connected", s.Up)
-	if s.Ended("x") {
-		t.Error("a session that nobody ended has ended")
-	}
+	must.Expect(t, !s.Ended("x"), "a session that nobody ended has ended")
 	server.Pause()
 	began := time.Now()
 	for range 100 {
 		s.Ended("x")
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("100 commands to a store that hangs take %s", took)
-	}
+	took := time.Since(began)
+	must.Expect(t, took <= time.Second, "100 commands to a store that hangs take %s", took)
 	server.Resume()
 	await(t, "reached again", s.Up)
 }
@@ -173,9 +164,7 @@ func TestSessionsThatEnded(t *testing.T) {
 	await(t, "connected", func() bool { return a.Up() && b.Up() })
 	a.End("the id", time.Now().Add(time.Hour))
 	await(t, "the event", func() bool { return heardByB.subjects() == "the id" })
-	if !b.Ended("the id") || b.Ended("another") {
-		t.Error("which sessions have ended is not known")
-	}
+	must.Expect(t, b.Ended("the id") && !b.Ended("another"), "which sessions have ended is not known")
 }
 
 func TestRatesAreOfAll(t *testing.T) {
@@ -192,17 +181,13 @@ func TestRatesAreOfAll(t *testing.T) {
 			t.Errorf("a wait of %s where a call is due every 10 s", wait)
 		}
 	}
-	if allowed != 7 {
-		t.Errorf("%d calls of a bucket of 7 are allowed", allowed)
-	}
-	if wait, err := a.Take([]byte("another"), 0.1, 7); wait != 0 || err != nil {
-		t.Errorf("the bucket of another caller: %s, %v", wait, err)
-	}
+	must.Expect(t, allowed == 7, "%d calls of a bucket of 7 are allowed", allowed)
+	wait, err := a.Take([]byte("another"), 0.1, 7)
+	must.Expect(t, wait == 0 && err == nil, "the bucket of another caller: %s, %v", wait, err)
 	time.Sleep(30 * time.Millisecond)
 	for range 2 {
-		if wait, _ := b.Take([]byte("fast"), 50, 1); wait != 0 {
-			t.Errorf("a call that is due has to wait %s", wait)
-		}
+		wait, _ := b.Take([]byte("fast"), 50, 1)
+		must.Expect(t, wait == 0, "a call that is due has to wait %s", wait)
 		time.Sleep(25 * time.Millisecond)
 	}
 }
@@ -216,19 +201,15 @@ func TestRefusalsAreOfAll(t *testing.T) {
 	reserve := func(s *shared.Store, name string) (time.Duration, bool) {
 		t.Helper()
 		wait, busy, err := s.Reserve(name, counters)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return wait, busy
 	}
 	for i := range 3 {
-		if wait, busy := reserve(a, strconv.Itoa(i)); wait != 0 || busy {
-			t.Fatalf("attempt %d: %s %v", i, wait, busy)
-		}
+		wait, busy := reserve(a, strconv.Itoa(i))
+		must.Assert(t, wait == 0 && !busy, "attempt %d: %s %v", i, wait, busy)
 	}
-	if _, busy := reserve(b, "3"); !busy {
-		t.Error("a fourth attempt while three are under way")
-	}
+	_, busy := reserve(b, "3")
+	must.Expect(t, busy, "a fourth attempt while three are under way")
 	a.Settle("0", counters, false)
 	if wait, busy := reserve(b, "4"); wait != 0 || busy {
 		t.Errorf("an attempt after one that was accepted: %s %v", wait, busy)
@@ -252,11 +233,8 @@ func TestAddresses(t *testing.T) {
 		"store:6379": false, "http://store": false, "redis://": false, "": false, "redis://:secret@store:port": false, "redis://store/secret": false, "redis://store/1?addr=other": false,
 	} {
 		_, err := shared.New(shared.Options{Address: address, Keys: ring})
-		if (err == nil) != want || err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", address, err)
-		}
+		must.Expect(t, (err == nil) == want && (err == nil || !strings.Contains(err.Error(), "secret")), "%s: %v", address, err)
 	}
-	if _, err := shared.New(shared.Options{Address: "redis://store", Keys: &keys.Ring{}}); err == nil || !strings.Contains(err.Error(), "session_keys") {
-		t.Errorf("without keys: %v", err)
-	}
+	_, err := shared.New(shared.Options{Address: "redis://store", Keys: &keys.Ring{}})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "session_keys"), "without keys: %v", err)
 }

@@ -17,18 +17,10 @@ func TestRatesForgetNoCallerTooEarly(t *testing.T) {
 	}
 	for range 5 { // refused calls cost nothing further
 		err := l.Allow(ann, "x")
-		if !fault.Is(err, fault.RateLimited) || fault.From(err).RetryAfter != 500*time.Millisecond {
-			t.Fatalf("error = %v", err)
-		}
+		must.Assert(t, fault.Is(err, fault.RateLimited) && fault.From(err).RetryAfter == 500*time.Millisecond, "error = %v", err)
 	}
-	if l.Allow(bob, "x") != nil || l.Allow(ann, "y") != nil {
-		t.Error("another caller, or another tool, is limited too")
-	}
+	must.Expect(t, l.Allow(bob, "x") == nil && l.Allow(ann, "y") == nil, "another caller, or another tool, is limited too")
 	now = now.Add(500 * time.Millisecond)
-	if l.Allow(ann, "x") != nil || l.Allow(ann, "x") == nil {
-		t.Error("after half a second there is one call, not none or two")
-	}
-	if NewRates(0, 3, nil) != nil {
-		t.Error("no limit limits")
-	}
+	must.Expect(t, l.Allow(ann, "x") == nil && l.Allow(ann, "x") != nil, "after half a second there is one call, not none or two")
+	must.Expect(t, NewRates(0, 3, nil) == nil, "no limit limits")
 }

@@ -55,9 +55,8 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 		now := time.Unix(0, 0)
 		l := New(c.limits, 1000, func() time.Time { return now })
 		for i := range 3 {
-			if err := fail(t, l, c.spread(i)); err != nil {
-				t.Fatalf("%s, %d: %v", name, i, err)
-			}
+			err := fail(t, l, c.spread(i))
+			must.Assert(t, err == nil, "%s, %d: %v", name, i, err)
 			now = now.Add(time.Minute)
 		}
 		err := fail(t, l, c.spread(3))
@@ -69,9 +68,8 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 			t.Errorf("%s: a credential that was refused before: %v", name, err)
 		}
 		now = now.Add(c.window)
-		if err := fail(t, l, c.spread(4)); err != nil {
-			t.Errorf("%s, after the window: %v", name, err)
-		}
+		err = fail(t, l, c.spread(4))
+		must.Expect(t, err == nil, "%s, after the window: %v", name, err)
 	}
 }
 
@@ -85,9 +83,8 @@ func TestAGoodCredentialPasses(t *testing.T) {
 	}
 	trial = must.Get(l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")))(t)
 	trial.Refused(wrong)
-	if _, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1")); !errors.Is(err, wrong) {
-		t.Errorf("refused after all: %v", err)
-	}
+	_, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1"))
+	must.Expect(t, errors.Is(err, wrong), "refused after all: %v", err)
 }
 
 // At no time could the attempts that are under way exceed what may fail.
@@ -107,9 +104,7 @@ func TestConcurrentGuessesCannotOvertakeTheLimit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if asked.Load() != 4 {
-		t.Errorf("the site was asked %d times, want 4", asked.Load())
-	}
+	must.Expect(t, asked.Load() == 4, "the site was asked %d times, want 4", asked.Load())
 }
 
 func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {
@@ -118,13 +113,11 @@ func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {
 		trial := must.Get(l.Try(t.Context(), attempt(1, "ann", "")))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Try(ctx, attempt(2, "ann", "")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error = %v", err)
-		}
+		_, err := l.Try(ctx, attempt(2, "ann", ""))
+		must.Expect(t, errors.Is(err, context.DeadlineExceeded), "error = %v", err)
 		trial.Abandoned()
-		if _, err := l.Try(t.Context(), attempt(2, "ann", "")); err != nil || l.waiting != 0 {
-			t.Errorf("after an attempt that brought no response: %v, %d wait", err, l.waiting)
-		}
+		_, err = l.Try(t.Context(), attempt(2, "ann", ""))
+		must.Expect(t, err == nil && l.waiting == 0, "after an attempt that brought no response: %v, %d wait", err, l.waiting)
 	})
 }
 
@@ -158,9 +151,8 @@ func TestNoWindowOverflows(t *testing.T) {
 					}
 				}
 			}
-			if within(accounts[name], AccountWindow) > 3 || within(all, AddressWindow) > 6 {
-				t.Fatalf("%d refusals of %s, %d in all", within(accounts[name], AccountWindow), name, within(all, AddressWindow))
-			}
+			must.Assert(t, within(accounts[name], AccountWindow) <= 3 && within(all, AddressWindow) <= 6,
+				"%d refusals of %s, %d in all", within(accounts[name], AccountWindow), name, within(all, AddressWindow))
 			now = now.Add(time.Duration(rapid.IntRange(0, 3600).Draw(t, "seconds")) * time.Second)
 		}
 		now = now.Add(2 * AccountWindow)

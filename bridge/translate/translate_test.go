@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // tool translates a method whose only parameter p has this schema, and gives the schema of p.
@@ -20,9 +21,8 @@ func tool(t *testing.T, tr Translator, paramSchema string) (json.RawMessage, []D
 	if err != nil {
 		return nil, notes, err
 	}
-	if _, err := schema.Compile(d.InputSchema); err != nil {
-		t.Errorf("the translated schema does not compile: %v\n%s", err, d.InputSchema)
-	}
+	_, err = schema.Compile(d.InputSchema)
+	must.Expect(t, err == nil, "the translated schema does not compile: %v\n%s", err, d.InputSchema)
 	root, _ := jsondoc.Parse(d.InputSchema)
 	properties, _ := root.Get("properties")
 	p, _ := properties.Get("p")
@@ -32,9 +32,7 @@ func tool(t *testing.T, tr Translator, paramSchema string) (json.RawMessage, []D
 func translate(t *testing.T, tr Translator, method string) (catalog.Definition, []Diagnostic, error) {
 	t.Helper()
 	v, err := jsondoc.Parse([]byte(method))
-	if err != nil {
-		t.Fatalf("test data: %v", err)
-	}
+	must.Assert(t, err == nil, "test data: %v", err)
 	m, err := ReadMethod(v)
 	if err != nil {
 		return catalog.Definition{}, nil, err
@@ -54,12 +52,8 @@ func TestSoundSchemasStayAsTheyAre(t *testing.T) {
 		`{"x-vendor":{"type":"nonsense"},"examples":[[],null]}`,
 	} {
 		got, notes, err := tool(t, Translator{}, s)
-		if err != nil || len(notes) > 0 {
-			t.Errorf("%s: error %v, notes %v", s, err, notes)
-		}
-		if string(got) != s {
-			t.Errorf("changed\n from %s\n to   %s", s, got)
-		}
+		must.Expect(t, err == nil && len(notes) == 0, "%s: error %v, notes %v", s, err, notes)
+		must.Expect(t, string(got) == s, "changed\n from %s\n to   %s", s, got)
 	}
 }
 
@@ -106,12 +100,8 @@ func TestRepair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := tool(t, Translator{}, c.from)
-			if err != nil {
-				t.Fatalf("quarantined: %v", err)
-			}
-			if string(got) != c.to {
-				t.Errorf("%s became\n     %s\nwant %s", c.from, got, c.to)
-			}
+			must.Assert(t, err == nil, "quarantined: %v", err)
+			must.Expect(t, string(got) == c.to, "%s became\n     %s\nwant %s", c.from, got, c.to)
 		})
 	}
 }
@@ -162,12 +152,8 @@ func TestFieldTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := tool(t, tr, c.from)
-			if err != nil {
-				t.Fatalf("quarantined: %v", err)
-			}
-			if string(got) != c.to {
-				t.Errorf("%s became\n     %s\nwant %s", c.from, got, c.to)
-			}
+			must.Assert(t, err == nil, "quarantined: %v", err)
+			must.Expect(t, string(got) == c.to, "%s became\n     %s\nwant %s", c.from, got, c.to)
 		})
 	}
 }
@@ -175,9 +161,8 @@ func TestFieldTypes(t *testing.T) {
 // Every entry of the table must stand on its own: with no settings at all it gives a schema that compiles.
 func TestEveryFieldTypeCompiles(t *testing.T) {
 	for name := range fieldTypes {
-		if _, notes, err := tool(t, Translator{}, `{"type":"`+name+`","cardinality":-1,"settings":{}}`); err != nil || len(notes) > 0 {
-			t.Errorf("%s: error %v, notes %v", name, err, notes)
-		}
+		_, notes, err := tool(t, Translator{}, `{"type":"`+name+`","cardinality":-1,"settings":{}}`)
+		must.Expect(t, err == nil && len(notes) == 0, "%s: error %v, notes %v", name, err, notes)
 	}
 }
 
@@ -187,9 +172,7 @@ func TestMethodBecomesTool(t *testing.T) {
 		"two":{"schema":{"type":"string","description":"own"},"attributes":{"default":"x"}},
 		"three":{"attributes":{"required":true,"schema":null}}},
 		"output":{"type":"object","properties":[]},"mcpTool":{"title":"T","annotations":{"readOnlyHint":true,"n":[1.0]}}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for what, c := range map[string][2]string{
 		"input": {string(d.InputSchema), `{"type":"object","properties":{"one":{"type":"integer","description":"First"},` +
 			`"two":{"type":"string","description":"own","default":"x"},"three":{}},"required":["one","three"]}`},
@@ -198,26 +181,18 @@ func TestMethodBecomesTool(t *testing.T) {
 		"description": {d.Description, "Says <b>&amp;</b>"},
 		"title":       {d.Title, "T"},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%s = %s\nwant %s", what, c[0], c[1])
-		}
+		must.Expect(t, c[0] == c[1], "%s = %s\nwant %s", what, c[0], c[1])
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0].Problem, "three") {
-		t.Errorf("notes = %v, want one about the parameter without a schema", notes)
-	}
+	must.Expect(t, len(notes) == 1 && strings.Contains(notes[0].Problem, "three"),
+		"notes = %v, want one about the parameter without a schema", notes)
 }
 
 func TestPositionalParametersBecomeProperties(t *testing.T) {
 	d, _, err := translate(t, Translator{}, `{"id":"m","attributes":{"params":[{"id":0,"schema":{"type":"string"},"attributes":{"required":true}},{"id":1,"schema":{"type":"integer"},"attributes":{}}]}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"type":"object","properties":{"0":{"type":"string"},"1":{"type":"integer"}},"required":["0"]}`; string(d.InputSchema) != want {
-		t.Errorf("input = %s, want %s", d.InputSchema, want)
-	}
-	if strings.Join(d.Positional, ",") != "0,1" {
-		t.Errorf("positional = %v", d.Positional)
-	}
+	must.Do(t, err)
+	want := `{"type":"object","properties":{"0":{"type":"string"},"1":{"type":"integer"}},"required":["0"]}`
+	must.Expect(t, string(d.InputSchema) == want, "input = %s, want %s", d.InputSchema, want)
+	must.Expect(t, strings.Join(d.Positional, ",") == "0,1", "positional = %v", d.Positional)
 }
 
 // Whatever a site says, translation neither panics nor gives a schema that does not compile.
@@ -238,12 +213,10 @@ func FuzzTool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid(catalog.NewTool(d, schema.NewLazy).Encoded()) {
-			t.Errorf("no JSON: %s", catalog.NewTool(d, schema.NewLazy).Encoded())
-		}
-		if _, err := schema.Compile(d.InputSchema); err != nil {
-			t.Errorf("input does not compile: %v\n%s", err, d.InputSchema)
-		}
+		must.Expect(t, json.Valid(catalog.NewTool(d, schema.NewLazy).Encoded()),
+			"no JSON: %s", catalog.NewTool(d, schema.NewLazy).Encoded())
+		_, err = schema.Compile(d.InputSchema)
+		must.Expect(t, err == nil, "input does not compile: %v\n%s", err, d.InputSchema)
 	})
 }
 
@@ -279,9 +252,7 @@ func TestWhatIsOfferedCompiles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		input, output := anyValue(3).Draw(rt, "schema"), anyValue(3).Draw(rt, "output")
 		v, err := jsondoc.Parse([]byte(`{"id":"m","attributes":{"params":{"p":{"schema":` + input + `}},"output":` + output + `}}`))
-		if err != nil {
-			rt.Fatalf("test data: %v", err)
-		}
+		must.Assert(rt, err == nil, "test data: %v", err)
 		m, err := ReadMethod(v)
 		if err != nil {
 			return
@@ -294,9 +265,8 @@ func TestWhatIsOfferedCompiles(t *testing.T) {
 			if doc == nil {
 				continue
 			}
-			if _, err := schema.Compile(doc); err != nil {
-				rt.Fatalf("%v\nfrom %s and %s\nto   %s", err, input, output, doc)
-			}
+			_, err := schema.Compile(doc)
+			must.Assert(rt, err == nil, "%v\nfrom %s and %s\nto   %s", err, input, output, doc)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A response is a result only with the request's own id, and is then given byte for byte.
@@ -22,9 +23,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		result, err := decodeResponse(body, "7")
 		if err != nil {
-			if result != nil {
-				t.Errorf("both a result and an error for %q", body)
-			}
+			must.Expect(t, result == nil, "both a result and an error for %q", body)
 			return
 		}
 		var response map[string]json.RawMessage
@@ -41,33 +40,24 @@ func TestTheBreakerProbes(t *testing.T) {
 	b := newBreaker(func() time.Time { return now })
 	silent := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	for range breakAfter {
-		if err := b.allow(); err != nil {
-			t.Fatalf("closed: %v", err)
-		}
+		err := b.allow()
+		must.Assert(t, err == nil, "closed: %v", err)
 		b.report(time.Now(), silent, false)
 	}
 	for range 3 {
-		if err := b.allow(); !fault.Is(err, fault.UpstreamUnavailable) || fault.From(err).RetryAfter != probeEvery {
-			t.Errorf("open: %v", err)
-		}
+		err := b.allow()
+		must.Expect(t, fault.Is(err, fault.UpstreamUnavailable) && fault.From(err).RetryAfter == probeEvery, "open: %v", err)
 	}
 	now = now.Add(probeEvery)
-	if probe, next := b.allow(), b.allow(); probe != nil || next == nil {
-		t.Error("after a while exactly one request probes the site")
-	}
+	probe, next := b.allow(), b.allow()
+	must.Expect(t, probe == nil && next != nil, "after a while exactly one request probes the site")
 	b.report(time.Now(), silent, false)
-	if b.allow() == nil {
-		t.Error("a probe that fails lets others through")
-	}
+	must.Expect(t, b.allow() != nil, "a probe that fails lets others through")
 	now = now.Add(probeEvery)
-	if b.allow() != nil {
-		t.Error("there is no second probe")
-	}
+	must.Expect(t, b.allow() == nil, "there is no second probe")
 	b.report(time.Now(), nil, false)
 	for range 3 {
-		if b.allow() != nil || !b.closed() {
-			t.Error("a probe that succeeds does not let all others through")
-		}
+		must.Expect(t, b.allow() == nil && b.closed(), "a probe that succeeds does not let all others through")
 	}
 }
 
@@ -78,8 +68,7 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if got := (response{header: http.Header{"Retry-After": {header}}}).retryAfter(); got < 0 || got > time.Hour {
-			t.Errorf("%q is %s", header, got)
-		}
+		got := (response{header: http.Header{"Retry-After": {header}}}).retryAfter()
+		must.Expect(t, got >= 0 && got <= time.Hour, "%q is %s", header, got)
 	})
 }

@@ -40,17 +40,12 @@ func TestHelpNamesEverySetting(t *testing.T) {
 		line, _, _ = strings.Cut(out.String()[at+1:], "\n      --") // the texts of flags are wrapped
 		line = strings.Join(strings.Fields(line), " ")
 		for _, has := range []string{s.Help, s.Env} {
-			if !strings.Contains(line, has) {
-				t.Errorf("--help does not say %q of %s", has, s.Name)
-			}
+			must.Expect(t, strings.Contains(line, has), "--help does not say %q of %s", has, s.Name)
 		}
-		if s.Default != "" && !strings.Contains(line, "(default "+s.Default+")") {
-			t.Errorf("--help does not name the default of %s", s.Name)
-		}
+		must.Expect(t, s.Default == "" || strings.Contains(line, "(default "+s.Default+")"),
+			"--help does not name the default of %s", s.Name)
 	}
-	if !strings.Contains(out.String(), "types") {
-		t.Error("--help does not name the rules for custom types")
-	}
+	must.Expect(t, strings.Contains(out.String(), "types"), "--help does not name the rules for custom types")
 }
 
 // SIGHUP puts the settings of the file in force; settings that are wrong change nothing.
@@ -88,26 +83,20 @@ func TestHangupReadsTheSettingsAgain(t *testing.T) {
 		tools          int
 	}{{"2", "the settings were read again", 2}, {"many", "the settings stay as they were", 2}, {"3", "the settings were read again", 3}} {
 		write(c.pageSize)
-		if err := self.Signal(syscall.SIGHUP); err != nil {
-			t.Skipf("SKIPPED: no SIGHUP here: %v", err)
-		}
+		err := self.Signal(syscall.SIGHUP)
+		must.Need(t, err == nil, "SKIPPED: no SIGHUP here: %v", err)
 		for heard := false; !heard; {
-			if !said.Scan() {
-				t.Fatalf("the log ended without %q", c.says)
-			}
+			must.Assert(t, said.Scan(), "the log ended without %q", c.says)
 			heard = strings.Contains(said.Text(), c.says)
 		}
-		if n := tools(); n != c.tools {
-			t.Errorf("page_size %s: %d tools on a page, want %d", c.pageSize, n, c.tools)
-		}
+		n := tools()
+		must.Expect(t, n == c.tools, "page_size %s: %d tools on a page, want %d", c.pageSize, n, c.tools)
 	}
 	go io.Copy(io.Discard, log)
 	cancel()
 	select {
 	case code := <-ended:
-		if code != exitOK {
-			t.Errorf("exit code %d", code)
-		}
+		must.Expect(t, code == exitOK, "exit code %d", code)
 	case <-time.After(10 * time.Second):
 		t.Error("the command does not end")
 	}

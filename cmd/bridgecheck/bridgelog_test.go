@@ -28,9 +28,8 @@ func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
 	data := must.Get(os.ReadFile(log.path))(t)
 	note, kept, _ := strings.Cut(string(data), "\n")
 	var dropped int
-	if _, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped); err != nil || dropped+len(kept) != written {
-		t.Errorf("%q, and %d bytes are kept of %d", note, len(kept), written)
-	}
+	_, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped)
+	must.Expect(t, err == nil && dropped+len(kept) == written, "%q, and %d bytes are kept of %d", note, len(kept), written)
 	if !strings.HasSuffix(kept, "line 4998\nline 4999\n") || !strings.HasPrefix(kept, "line ") {
 		t.Errorf("kept from %.20q to %q, expected whole lines and the newest", kept, kept[len(kept)-20:])
 	}
@@ -63,9 +62,8 @@ func TestTheLogReplacesALink(t *testing.T) {
 	log := must.Get(createLog(dir, &redact.Redactor{}))(t)
 	defer log.Close()
 	fmt.Fprintln(log, "output")
-	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
-		t.Errorf("the link's target holds %q (%v)", data, err)
-	}
+	data, err := os.ReadFile(victim)
+	must.Expect(t, err == nil && string(data) == "precious", "the link's target holds %q (%v)", data, err)
 }
 
 // Each bundle of checks has a bridge of its own, and bridge.log has the output of all.
@@ -78,9 +76,8 @@ func TestTheBridgesOfARunShareTheLog(t *testing.T) {
 		io.WriteString(w, said)
 		w.Close()
 	}
-	if kept, err := os.ReadFile(filepath.Join(p.reportDir, "bridge.log")); err != nil || string(kept) != "of the first\nof the second\n" {
-		t.Errorf("the log holds %q, %v", kept, err)
-	}
+	kept, err := os.ReadFile(filepath.Join(p.reportDir, "bridge.log"))
+	must.Expect(t, err == nil && string(kept) == "of the first\nof the second\n", "the log holds %q, %v", kept, err)
 }
 
 // A bridge whose output nobody takes ends by SIGPIPE: what cannot be written is taken all the same, and counted.
@@ -90,10 +87,8 @@ func TestALogThatCannotBeWrittenTakesEverything(t *testing.T) {
 		t.Fatalf("%d, %v, %q", n, err, log.incomplete())
 	}
 	log.file.Close() // as a disk that is full
-	if n, err := log.Write([]byte("second\n")); n != 7 || err != nil {
-		t.Errorf("%d, %v; want all of it taken", n, err)
-	}
-	if lacks := log.incomplete(); !strings.Contains(lacks, "lacks 7 bytes that the bridge wrote") {
-		t.Errorf("%q", lacks)
-	}
+	n, err := log.Write([]byte("second\n"))
+	must.Expect(t, n == 7 && err == nil, "%d, %v; want all of it taken", n, err)
+	lacks := log.incomplete()
+	must.Expect(t, strings.Contains(lacks, "lacks 7 bytes that the bridge wrote"), "%q", lacks)
 }

@@ -113,9 +113,7 @@ func forms(secret string) [][]byte {
 }
 
 func TestPlantedSecretsOccurNowhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no run is searched for secrets")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no run is searched for secrets")
 	for name, secret := range planted {
 		t.Setenv(name, secret)
 	}
@@ -131,9 +129,7 @@ identities:
 	out := filepath.Join(dir, "report")
 	var stdout, stderr bytes.Buffer
 	code := execute(t.Context(), []string{"run", "--exec", "echoes", "--config", configuration, "--report-dir", out, "--skip", "load", "--skip", "fresh"}, &stdout, &stderr)
-	if code != 1 {
-		t.Fatalf("the run ended with %d: %s", code, stderr.String())
-	}
+	must.Assert(t, code == 1, "the run ended with %d: %s", code, stderr.String())
 	outputs := map[string][]byte{"stdout": stdout.Bytes(), "stderr": stderr.Bytes()}
 	must.Do(t, filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

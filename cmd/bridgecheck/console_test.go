@@ -48,15 +48,12 @@ func openConsole(t *testing.T, args ...string) string {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if code := <-done; code != exitOK {
-			t.Errorf("exit code %d: %s", code, &stderr)
-		}
+		code := <-done
+		must.Expect(t, code == exitOK, "exit code %d: %s", code, &stderr)
 	})
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		t.Fatalf("the console printed %q", line)
-	}
+	must.Assert(t, ok, "the console printed %q", line)
 	return address
 }
 
@@ -86,9 +83,7 @@ func (b *flows) has(part string, contains ...string) string {
 	b.t.Helper()
 	text := chrome.Eval[string](b.Tab, `document.querySelector('`+part+`').innerText`)
 	for _, want := range contains {
-		if !strings.Contains(text, want) {
-			b.t.Errorf("%s lacks %q:\n%s", part, want, text)
-		}
+		must.Expect(b.t, strings.Contains(text, want), "%s lacks %q:\n%s", part, want, text)
 	}
 	return text
 }
@@ -134,17 +129,15 @@ func TestConsoleInABrowser(t *testing.T) {
 			b.open("?caller=" + caller)
 			return chrome.Eval[bool](b.Tab, `[...document.querySelectorAll('.unseen a')].some(a => a.textContent === 'content.create')`)
 		}
-		if unseen("admin") || !unseen("agent") {
-			t.Error("content.create is shown to admin and not to agent, and the page says otherwise")
-		}
+		must.Expect(t, !unseen("admin") && unseen("agent"),
+			"content.create is shown to admin and not to agent, and the page says otherwise")
 		b.press(`document.querySelector('.unseen a')`) // a tool that agent is not shown
 		b.Run(chromedp.WaitReady(`#call`))
 		b.has("#middle", "agent is not shown this tool")
 		b.keep("callers", "h1")
 		b.Run(chromedp.SendKeys(`#filter`, "search"))
-		if shown := b.has(".tools"); strings.Contains(shown, "content.create") {
-			t.Errorf("the filter leaves %s", shown)
-		}
+		shown := b.has(".tools")
+		must.Expect(t, !strings.Contains(shown, "content.create"), "the filter leaves %s", shown)
 	})
 	flow("form", func(b *flows) {
 		b.open(toCall)
@@ -153,22 +146,19 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.Until(`document.activeElement === document.querySelector('[data-name="limit"] input[aria-invalid]')`) // x is no number
 		b.Run(chromedp.SetValue(`[data-name="limit"] input`, "9007199254740993"), chromedp.Click(`[value="json"]`))
 		const want = "{\n  \"query\": \"first\",\n  \"page\": {\n    \"limit\": 9007199254740993\n  }\n}"
-		if got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`); got != want {
-			t.Errorf("the form is as JSON %s, want %s", got, want)
-		}
+		got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`)
+		must.Expect(t, got == want, "the form is as JSON %s, want %s", got, want)
 		b.Run(chromedp.SetValue(`#json`, `{"query": "first", "page": {"limit": 2}}`), chromedp.Click(`[value="form"]`))
-		if got := chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`); got != "2" {
-			t.Errorf("JSON with the limit 2 is in the form %q", got)
-		}
+		got = chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`)
+		must.Expect(t, got == "2", "JSON with the limit 2 is in the form %q", got)
 		b.sent("POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
 			"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
 		b.keep("call", "h1")
 		b.Run(chromedp.Click(`[value="json"]`), chromedp.SetValue(`#json`, `{"more": "<b id=foreign>"}`), chromedp.Click(`[value="form"]`))
 		b.Until(`document.activeElement.id === 'json' && document.querySelector('#problem').textContent.includes('no fields')`)
 		b.sent("as agent: 4", `<b id=foreign>`, "keeps errors/envelope")
-		if chrome.Eval[bool](b.Tab, `document.querySelector('#foreign') !== null`) {
-			t.Error("text of the bridge became part of the page")
-		}
+		must.Expect(t, !chrome.Eval[bool](b.Tab, `document.querySelector('#foreign') !== null`),
+			"text of the bridge became part of the page")
 	})
 	flow("call", func(b *flows) {
 		b.open(toCall)
@@ -250,9 +240,7 @@ func TestConsoleInABrowser(t *testing.T) {
 			reached[chrome.Eval[string](b.Tab, `(e => e.id || e.name || e.parentElement.id || e.type || e.tagName)(document.activeElement)`)] = true
 		}
 		for _, want := range []string{"view", "f2", "caller", "way", "submit", "faults", "methods", "permissions", "journal"} {
-			if !reached[want] {
-				t.Errorf("Tab never reaches %s: %v", want, reached)
-			}
+			must.Expect(t, reached[want], "Tab never reaches %s: %v", want, reached)
 		}
 	})
 	flow("everybody", func(b *flows) {
@@ -263,9 +251,8 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.Until(`document.querySelector('#journal p') !== null`)
 		for _, width := range []int64{1280, 390} {
 			b.Run(chromedp.EmulateViewport(width, 800))
-			if got := chrome.Eval[int64](b.Tab, `document.documentElement.scrollWidth`); got > width {
-				t.Errorf("at %d px the page is %d px wide", width, got)
-			}
+			got := chrome.Eval[int64](b.Tab, `document.documentElement.scrollWidth`)
+			must.Expect(t, got <= width, "at %d px the page is %d px wide", width, got)
 			for _, scheme := range []string{"light", "dark"} {
 				b.Prefer(scheme)
 				b.Accessible()
@@ -296,9 +283,8 @@ func TestConsoleOpensAReport(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	var out, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr); code != 1 {
-		t.Fatalf("exit code %d: %s%s", code, &out, &stderr)
-	}
+	code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
+	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
 	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
 		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
 	}
@@ -330,9 +316,8 @@ func TestConsoleOpensAReport(t *testing.T) {
 		header := "Content-Type: application/json\\nAccept: application/json, text/event-stream\\nMcp-Session-Id: of-the-report\\nMcp-Protocol-Version: 2025-06-18"
 		response := must.Get(http.Post(home+"send", "application/json", strings.NewReader(fmt.Sprintf(`{"caller": "agent", "way": "HTTP", "request":
 			{"method": "POST", "path": "/mcp", "header": "%s", "body": "{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"tools/list\"}", "session": %t}}`, header, session))))(t)
-		if text := string(must.Get(io.ReadAll(response.Body))(t)); !strings.Contains(text[strings.LastIndex(text, "<summary>"):], want) {
-			t.Errorf("in a new session %t: %s", session, text)
-		}
+		text := string(must.Get(io.ReadAll(response.Body))(t))
+		must.Expect(t, strings.Contains(text[strings.LastIndex(text, "<summary>"):], want), "in a new session %t: %s", session, text)
 		response.Body.Close()
 	}
 	for _, width := range []int64{1280, 390} {
@@ -396,21 +381,17 @@ func TestConsoleRefusesStrangers(t *testing.T) {
 		response := must.Get(http.DefaultClient.Do(r))(t)
 		body := must.Get(io.ReadAll(response.Body))(t)
 		response.Body.Close()
-		if response.StatusCode != c.want {
-			t.Errorf("%s: %d, want %d: %.300s", c.name, response.StatusCode, c.want, body)
-		}
-		if secret := "agent-pass"; strings.Contains(string(body), secret) {
-			t.Errorf("%s: the password of agent is shown", c.name)
-		}
+		must.Expect(t, response.StatusCode == c.want, "%s: %d, want %d: %.300s", c.name, response.StatusCode, c.want, body)
+		secret := "agent-pass"
+		must.Expect(t, !strings.Contains(string(body), secret), "%s: the password of agent is shown", c.name)
 		if policy := response.Header.Get("Content-Security-Policy"); c.want == 200 && (strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'; style-src 'self'; script-src 'self'")) {
 			t.Errorf("%s: the policy is %q", c.name, policy)
 		}
 	}
 	var out, stderr bytes.Buffer
 	for _, address := range []string{"0.0.0.0:0", ":8083", "192.0.2.1:8083", "127.0.0.1.example:8083", "8083"} {
-		if code := execute(t.Context(), []string{"console", "--listen", address}, &out, &stderr); code != exitUsage {
-			t.Errorf("--listen %s: exit code %d", address, code)
-		}
+		code := execute(t.Context(), []string{"console", "--listen", address}, &out, &stderr)
+		must.Expect(t, code == exitUsage, "--listen %s: exit code %d", address, code)
 	}
 }
 
@@ -451,9 +432,7 @@ func TestConsoleShowsClauses(t *testing.T) {
 		}
 		sent, err := send(t.Context(), engine.Target{URL: bridge.URL}, engine.Options{}, call)
 		bridge.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var kept, broken []string
 		for _, s := range sent.Clauses {
 			if s.Wrong == "" {
@@ -464,8 +443,7 @@ func TestConsoleShowsClauses(t *testing.T) {
 		}
 		slices.Sort(kept)
 		slices.Sort(broken)
-		if k, b := strings.Join(kept, " "), strings.Join(broken, " "); k != c.kept || b != c.broken {
-			t.Errorf("%s keeps %s and breaks %s; want %s and %s", c.name, k, b, c.kept, c.broken)
-		}
+		k, b := strings.Join(kept, " "), strings.Join(broken, " ")
+		must.Expect(t, k == c.kept && b == c.broken, "%s keeps %s and breaks %s; want %s and %s", c.name, k, b, c.kept, c.broken)
 	}
 }

@@ -24,9 +24,7 @@ func testModule(t *testing.T, quirks []string, change func(string) string) (code
 	t.Helper()
 	code, dir, stderr := runModule(t, quirks, change)
 	report, err := reports.ReadFile(dir)
-	if err != nil {
-		t.Fatalf("the run ended with %d: %s%v", code, stderr, err)
-	}
+	must.Assert(t, err == nil, "the run ended with %d: %s%v", code, stderr, err)
 	return code, report
 }
 
@@ -54,21 +52,17 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the Drupal module is not tested")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the Drupal module is not tested")
 	code, report := testModule(t, nil, func(text string) string { return text })
 	for _, r := range report.Results {
-		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error || r.Verdict == reports.Fixed {
-			t.Errorf("%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
-		}
+		must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Warn && r.Verdict != reports.Error && r.Verdict != reports.Fixed,
+			"%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
 	}
 	for _, p := range report.BaselineProblems {
 		t.Errorf("%s: %s", p.Clause, p.Text)
 	}
-	if report.Summary.Known < 12 || code != exitNoVerdict {
-		t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
-	}
+	must.Expect(t, report.Summary.Known >= 12 && code == exitNoVerdict,
+		"%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
 }
 
 func TestThePageCacheThatKeepsErrorsIsNamed(t *testing.T) {
@@ -98,9 +92,7 @@ func TestTheModulesFaultsAreNamed(t *testing.T) {
 		"access/csrf":               `200 {"result"`,
 		"http/method-not-allowed":   "expected 405, got 200",
 	} {
-		if !strings.Contains(messages[id], says) {
-			t.Errorf("%s says %q, want %q in it", id, messages[id], says)
-		}
+		must.Expect(t, strings.Contains(messages[id], says), "%s says %q, want %q in it", id, messages[id], says)
 	}
 }
 
@@ -118,15 +110,11 @@ func TestEveryReasonOfTheModulesBaselineNamesARecording(t *testing.T) {
 			continue
 		}
 		names := recordingName.FindAllString(line, -1)
-		if len(names) == 0 {
-			t.Errorf("no recording is named: %s", line)
-		}
+		must.Expect(t, len(names) > 0, "no recording is named: %s", line)
 		for _, name := range names {
 			area, _, _ := strings.Cut(name, "/")
 			records, err := os.ReadFile(filepath.Join(recordings, area+".jsonl"))
-			if err != nil || !bytes.Contains(records, []byte(`"id": "`+name+`"`)) {
-				t.Errorf("there is no recording %s", name)
-			}
+			must.Expect(t, err == nil && bytes.Contains(records, []byte(`"id": "`+name+`"`)), "there is no recording %s", name)
 		}
 	}
 }

@@ -42,13 +42,10 @@ func TestBridgeCheckSaysWhatAnAccountIsShown(t *testing.T) {
 			t.Setenv("DRUPAL_PASSWORD", c.password)
 			var stdout, stderr bytes.Buffer
 			code := execute(t.Context(), append([]string{"bridge", "--check", "--drupal", site}, c.args...), &stdout, &stderr)
-			if code != c.code {
-				t.Fatalf("exit code %d, want %d: %s%s", code, c.code, stdout.String(), stderr.String())
-			}
+			must.Assert(t, code == c.code, "exit code %d, want %d: %s%s", code, c.code, stdout.String(), stderr.String())
 			for _, text := range c.says {
-				if !strings.Contains(stdout.String()+stderr.String(), text) {
-					t.Errorf("it does not say %q: %s%s", text, stdout.String(), stderr.String())
-				}
+				must.Expect(t, strings.Contains(stdout.String()+stderr.String(), text),
+					"it does not say %q: %s%s", text, stdout.String(), stderr.String())
 			}
 		})
 	}
@@ -72,13 +69,10 @@ func TestABridgeWithoutToolsSaysSo(t *testing.T) {
 		b.ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	if got := get("/readyz", "", ""); strings.Contains(got, "details") {
-		t.Errorf("/readyz has details before anybody has called: %s", got)
-	}
+	got := get("/readyz", "", "")
+	must.Expect(t, !strings.Contains(got, "details"), "/readyz has details before anybody has called: %s", got)
 	get("/mcp/tools/list", "agent", "")
 	for path, got := range map[string]string{"/readyz": get("/readyz", "", ""), "diagnostics": get("/mcp/admin/diagnostics", "", "operator"), "log": log.String()} {
-		if !strings.Contains(got, says) {
-			t.Errorf("%s does not say %q: %s", path, says, got)
-		}
+		must.Expect(t, strings.Contains(got, says), "%s does not say %q: %s", path, says, got)
 	}
 }

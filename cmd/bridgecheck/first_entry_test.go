@@ -41,7 +41,6 @@ func TestTheFirstEntryIsTheFault(t *testing.T) {
 			t.Logf("%s breaks %v, and %s comes first", m.Name, m.Breaks, first.ID)
 		}
 	}
-	if tested < 500 || 100*right < least*tested {
-		t.Errorf("of %d mutants that fail, %d begin with a clause that they break: expected %d %%", tested, right, least)
-	}
+	must.Expect(t, tested >= 500 && 100*right >= least*tested,
+		"of %d mutants that fail, %d begin with a clause that they break: expected %d %%", tested, right, least)
 }

@@ -15,9 +15,8 @@ func TestFixturesImport(t *testing.T) {
 	t.Setenv("DRUPAL_USER", "agent")
 	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, stderr.String())
-	}
+	code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr)
+	must.Assert(t, code == exitOK, "exit code %d: %s", code, stderr.String())
 	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
 	original := must.Get(fixtures.Builtin("transcripts"))(t)
 	agent, _ := original.User("agent")
@@ -27,14 +26,12 @@ func TestFixturesImport(t *testing.T) {
 			t.Errorf("%s is in the site file: %t, and the agent may run it: %t", m.ID, ok, original.MayRun(agent, m))
 		}
 	}
-	if m, ok := read.Method("fx.range"); !ok || len(m.Params) == 0 {
-		t.Errorf("fx.range is %+v", m)
-	}
+	m, ok := read.Method("fx.range")
+	must.Expect(t, ok && len(m.Params) > 0, "fx.range is %+v", m)
 	for name, args := range map[string][]string{"DRUPAL_USER": {"--url", site}, "https://drupal.example.org": {"--url", "site"}} {
 		t.Setenv("DRUPAL_USER", "")
 		stderr.Reset()
-		if code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), name) {
-			t.Errorf("%v ended with %d: %s", args, code, stderr.String())
-		}
+		code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr)
+		must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), name), "%v ended with %d: %s", args, code, stderr.String())
 	}
 }

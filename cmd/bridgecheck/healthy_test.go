@@ -23,13 +23,11 @@ func TestAHealthCheckLeavesNothingInTheMock(t *testing.T) {
 	for range 3 {
 		healthy(t, 0, strings.TrimPrefix(server.URL, "http://"))
 	}
-	if n := len(drupal.Journal().Entries(0)); n != 0 {
-		t.Errorf("the journal has %d entries, expected none", n)
-	}
+	n := len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 0, "the journal has %d entries, expected none", n)
 	healthy(t, 1, server.URL) // a request, by contrast, takes the fault and is recorded
-	if n := len(drupal.Journal().Entries(0)); n != 1 {
-		t.Errorf("the journal has %d entries after a request, expected 1", n)
-	}
+	n = len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 1, "the journal has %d entries after a request, expected 1", n)
 }
 
 // A certificate names the bridge's public address, which a loopback address is not.
@@ -47,7 +45,6 @@ func TestAHealthCheckOfTLS(t *testing.T) {
 func healthy(t *testing.T, want int, address string) {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"healthy", address}, &out, &stderr); code != want {
-		t.Errorf("healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
-	}
+	code := execute(t.Context(), []string{"healthy", address}, &out, &stderr)
+	must.Expect(t, code == want, "healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
 }

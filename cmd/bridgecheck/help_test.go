@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/shlex"
 	"github.com/spf13/cobra"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // everyCommand calls visit with each command but cobra's help.
@@ -59,9 +61,8 @@ func TestExamplesAreCommands(t *testing.T) {
 				t.Errorf("%s: the example %q: %v", cmd.CommandPath(), line, err)
 				continue
 			}
-			if err := found.ValidateArgs(found.Flags().Args()); err != nil {
-				t.Errorf("%s: the example %q: %v", cmd.CommandPath(), line, err)
-			}
+			err = found.ValidateArgs(found.Flags().Args())
+			must.Expect(t, err == nil, "%s: the example %q: %v", cmd.CommandPath(), line, err)
 		}
 	})
 }
@@ -71,8 +72,6 @@ func TestSettingsHaveTypes(t *testing.T) {
 	flags := newBridge().Flags()
 	for name, want := range map[string]string{"listen": "string", "page-size": "int", "discovery-ttl": "duration", "drupal": "string"} {
 		flag := flags.Lookup(name)
-		if flag == nil || flag.Value.Type() != want {
-			t.Errorf("--%s: want the type %s, got %+v", name, want, flag)
-		}
+		must.Expect(t, flag != nil && flag.Value.Type() == want, "--%s: want the type %s, got %+v", name, want, flag)
 	}
 }

@@ -88,9 +88,7 @@ func startStubbornRun(t *testing.T, jobs int) *stubbornRun {
 
 // What a run started ends with it, also where it is killed and can end nothing itself.
 func TestAKilledRunLeavesNoBridge(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED: the run is ended by a signal")
-	}
+	must.Need(t, runtime.GOOS != "windows", "SKIPPED: the run is ended by a signal")
 	for _, jobs := range []int{1, 3} {
 		t.Run(fmt.Sprintf("jobs %d", jobs), func(t *testing.T) {
 			run := startStubbornRun(t, jobs)
@@ -133,16 +131,13 @@ func interruptEndsEverything(t *testing.T, jobs int) {
 	for range 2 * jobs {
 		await(t, run.gone, "each bridge and its child to be gone")
 	}
-	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
-		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
-	}
+	code := run.ProcessState.ExitCode()
+	must.Expect(t, code == exitNoVerdict, "expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
 	report := must.Get(reports.ReadFile(filepath.Join(run.dir, "report.json")))(t)
-	if !strings.Contains(report.CutShort, "interrupt") || len(report.Results) == 0 {
-		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
-	}
-	if !strings.Contains(run.stdout.String(), "the run was cut short (interrupt") {
-		t.Errorf("expected the summary to say that the run was cut short, got %s", run.stdout.String())
-	}
+	must.Expect(t, strings.Contains(report.CutShort, "interrupt") && len(report.Results) > 0,
+		"expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
+	must.Expect(t, strings.Contains(run.stdout.String(), "the run was cut short (interrupt"),
+		"expected the summary to say that the run was cut short, got %s", run.stdout.String())
 }
 
 func await(t *testing.T, event <-chan bool, what string) {
@@ -185,19 +180,16 @@ func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
 	must.Do(t, os.WriteFile(file, []byte("url: "+site.URL+"\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"), 0o600))
 	stdout, stderr, code := interrupted(t, begun, "run", "--config", file, "--report-dir", dir)
-	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") {
-		t.Errorf("exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)
-	}
-	if _, err := reports.ReadFile(filepath.Join(dir, "report.json")); err != nil {
-		t.Error(err)
-	}
+	must.Expect(t, code == exitNoVerdict && strings.Contains(stdout, "the run was cut short"),
+		"exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)
+	_, err := reports.ReadFile(filepath.Join(dir, "report.json"))
+	must.Expect(t, err == nil, "%v", err)
 }
 
 func TestAnInterruptIsNoFilter(t *testing.T) {
 	begun := make(chan bool, 1)
 	begun <- true
 	stdout, _, code := interrupted(t, begun, "run", "--quiet", "--report-dir", t.TempDir())
-	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
-		t.Errorf("exit code %d, %q; want 4, and nothing of filters", code, stdout)
-	}
+	must.Expect(t, code == exitNoVerdict && strings.Contains(stdout, "the run was cut short") && !strings.Contains(stdout, "filters"),
+		"exit code %d, %q; want 4, and nothing of filters", code, stdout)
 }

@@ -103,16 +103,12 @@ func lastLine(text string) string {
 // same compares what one worker found with what several did.
 func same(t *testing.T, one, several outcomeOfRun) {
 	t.Helper()
-	if len(one.results) < 15 {
-		t.Fatalf("the run has %d clauses: %s", len(one.results), one.stdout)
-	}
+	must.Assert(t, len(one.results) >= 15, "the run has %d clauses: %s", len(one.results), one.stdout)
 	// What lies between the verdicts groups clauses by what is blamed, which may be another request where workers share a bridge.
-	if one.code != several.code || lastLine(one.stdout) != lastLine(several.stdout) {
-		t.Errorf("one worker ends with %d and says\n%s\nseveral end with %d and say\n%s", one.code, one.stdout, several.code, several.stdout)
-	}
-	if len(one.results) != len(several.results) {
-		t.Fatalf("one worker has %d results, several have %d", len(one.results), len(several.results))
-	}
+	must.Expect(t, one.code == several.code && lastLine(one.stdout) == lastLine(several.stdout),
+		"one worker ends with %d and says\n%s\nseveral end with %d and say\n%s", one.code, one.stdout, several.code, several.stdout)
+	must.Assert(t, len(one.results) == len(several.results),
+		"one worker has %d results, several have %d", len(one.results), len(several.results))
 	for i, a := range one.results {
 		b := several.results[i]
 		at := 0
@@ -130,9 +126,7 @@ func same(t *testing.T, one, several outcomeOfRun) {
 // that does not bear them is not blamed, and one with a fault is.
 func TestWorkersShareABridge(t *testing.T) {
 	anyCase, ok := mutants.Find("describe-any-case")
-	if !ok {
-		t.Fatal("there is no mutant describe-any-case")
-	}
+	must.Assert(t, ok, "there is no mutant describe-any-case")
 	for name, broken := range map[string]func(http.Handler) http.Handler{
 		"conformant":                 nil,
 		"with a fault":               anyCase.Middleware,
@@ -143,16 +137,13 @@ func TestWorkersShareABridge(t *testing.T) {
 			url, most := servedBridge(t, broken)
 			args := []string{"--url", url, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--cases", "50"}
 			one := runJobs(t, "1", args)
-			if n := most.Swap(0); n > 4 {
-				t.Errorf("%d requests were under way at once with one worker", n)
-			}
+			n := most.Swap(0)
+			must.Expect(t, n <= 4, "%d requests were under way at once with one worker", n)
 			same(t, one, runJobs(t, "4", args))
-			if n := most.Load(); n < 2 {
-				t.Errorf("with four workers no two requests were under way at once")
-			}
-			if fails := strings.Contains(one.stdout, "describe/name-exact"); fails != (name == "with a fault") {
-				t.Errorf("describe/name-exact fails: %t\n%s", fails, one.stdout)
-			}
+			n = most.Load()
+			must.Expect(t, n >= 2, "with four workers no two requests were under way at once")
+			fails := strings.Contains(one.stdout, "describe/name-exact")
+			must.Expect(t, fails == (name == "with a fault"), "describe/name-exact fails: %t\n%s", fails, one.stdout)
 		})
 	}
 }
@@ -211,18 +202,12 @@ func shortLived() {
 
 // Where somebody ends a bridge, the checks for which it was started are tested again, and no others.
 func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("NOT TESTED: Windows does not say that a process was killed")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: bridges that end by themselves are not run")
+	must.Need(t, runtime.GOOS != "windows", "NOT TESTED: Windows does not say that a process was killed")
 	t.Setenv("FIRST", filepath.Join(t.TempDir(), "first"))
 	args := []string{"--exec", "shortLived describe-any-case", "--env", "FIRST", "--only", "list/*", "--only", "describe/*", "--cases", "50"}
 	several := runJobs(t, "3", args)
-	if !strings.Contains(several.stderr, "bridgecheck: 1 of ") {
-		t.Errorf("nothing was tested again: %s", several.stderr)
-	}
+	must.Expect(t, strings.Contains(several.stderr, "bridgecheck: 1 of "), "nothing was tested again: %s", several.stderr)
 	same(t, runJobs(t, "1", args), several)
 }
 
@@ -256,9 +241,8 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 					switch {
 					case r.Verdict == reports.Fail:
 						failed = append(failed, r.ID)
-						if !strings.Contains(r.Message, "it ended by itself: exit status 2") || r.Curl == "" {
-							t.Errorf("%s fails because %s, as %q shows", r.ID, r.Message, r.Curl)
-						}
+						must.Expect(t, strings.Contains(r.Message, "it ended by itself: exit status 2") && r.Curl != "",
+							"%s fails because %s, as %q shows", r.ID, r.Message, r.Curl)
 					case r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable:
 						t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 					}
@@ -273,9 +257,7 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 
 // One that ends at every call leaves untested what comes after the third end of a bundle, whatever the number of workers.
 func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: bridges that end by themselves are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: bridges that end by themselves are not run")
 	t.Parallel()
 	args := []string{"--exec", "crashes POST", "--only", "invoke/*", "--cases", "20"}
 	verdicts := make([][]string, 2)
@@ -284,9 +266,8 @@ func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
 			t.Run(jobs, func(t *testing.T) {
 				t.Parallel()
 				outcome := runJobs(t, jobs, args)
-				if outcome.code != 1 || !strings.Contains(outcome.stdout, bridgeEnded) {
-					t.Errorf("the run ended with %d: %s", outcome.code, outcome.stdout)
-				}
+				must.Expect(t, outcome.code == 1 && strings.Contains(outcome.stdout, bridgeEnded),
+					"the run ended with %d: %s", outcome.code, outcome.stdout)
 				for _, text := range outcome.results {
 					var r reports.Result
 					must.Do(t, json.Unmarshal([]byte(text), &r))
@@ -295,9 +276,7 @@ func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
 			})
 		}
 	})
-	if !slices.Equal(verdicts[0], verdicts[1]) {
-		t.Errorf("one worker: %q\nthree: %q", verdicts[0], verdicts[1])
-	}
+	must.Expect(t, slices.Equal(verdicts[0], verdicts[1]), "one worker: %q\nthree: %q", verdicts[0], verdicts[1])
 }
 
 // outcomeOfRun is what a run gave, without times and ports.
@@ -322,21 +301,16 @@ func inProcess(t *testing.T, args []string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(t.Context(), "bridgecheck", args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
+	err := cmd.Run()
+	must.Assert(t, cmd.ProcessState != nil, "%v", err)
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
 func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun {
 	t.Helper()
 	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		t.Fatalf("exit code %d, %s%s: %v", code, stdout, stderr, err)
-	}
-	if strings.Contains(stderr, "one worker tested all") {
-		t.Errorf("one worker is compared with itself: %s", stderr)
-	}
+	must.Assert(t, err == nil, "exit code %d, %s%s: %v", code, stdout, stderr, err)
+	must.Expect(t, !strings.Contains(stderr, "one worker tested all"), "one worker is compared with itself: %s", stderr)
 	o := outcomeOfRun{code: code, stderr: stderr, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}
 	for _, r := range report.Results {
 		r.DurationMS, r.WaitedMS, r.Requests = 0, 0, 0 // what a check costs, with others beside it
@@ -379,19 +353,15 @@ func TestShardsMergedEqualOneRun(t *testing.T) {
 			for i := range 3 {
 				dir := t.TempDir()
 				shard := append([]string{"run", "--run-id", "r", "--shard", fmt.Sprintf("%d/3", i+1), "--report-dir", dir}, args...)
-				if code, _, stderr := inProcess(t, shard); code == exitUsage || code == exitUnreachable {
-					t.Fatalf("shard %d ends with %d: %s", i+1, code, stderr)
-				}
+				code, _, stderr := inProcess(t, shard)
+				must.Assert(t, code != exitUsage && code != exitUnreachable, "shard %d ends with %d: %s", i+1, code, stderr)
 				report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
 				tested += len(report.Results)
-				if len(report.Results) == 0 || len(report.Results) == len(one.results) || report.State() == reports.Conformant {
-					t.Errorf("shard %d has %d results and is %s", i+1, len(report.Results), report.State())
-				}
+				must.Expect(t, len(report.Results) > 0 && len(report.Results) != len(one.results) && report.State() != reports.Conformant,
+					"shard %d has %d results and is %s", i+1, len(report.Results), report.State())
 				merge = append(merge, dir)
 			}
-			if tested != len(one.results) {
-				t.Errorf("the shards have %d results, one run has %d", tested, len(one.results))
-			}
+			must.Expect(t, tested == len(one.results), "the shards have %d results, one run has %d", tested, len(one.results))
 			code, stdout, stderr := inProcess(t, merge)
 			same(t, one, outcomeOf(t, code, stdout, stderr, merge[3]))
 		})

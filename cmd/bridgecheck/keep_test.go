@@ -15,9 +15,7 @@ import (
 func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
 	run := exec.Command("bridgecheck", "run", "--only", "describe/missing-name", "--quiet", "--keep", "--report-dir", t.TempDir())
 	stderr := must.Get(run.StderrPipe())(t)
-	if err := run.Start(); err != nil { // its stdin is empty
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start()) // its stdin is empty
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Enter ") {
 	}
@@ -34,9 +32,7 @@ func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
 	must.Do(t, run.Process.Signal(os.Interrupt))
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Errorf("after Ctrl-C: %v, expected the exit code of the report, 0", err)
-		}
+		must.Expect(t, err == nil, "after Ctrl-C: %v, expected the exit code of the report, 0", err)
 	case <-time.After(20 * time.Second):
 		t.Error("it did not end 20 s after Ctrl-C")
 	}

@@ -36,13 +36,10 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 				}).map(([name, e]) => [name, e.getBoundingClientRect().bottom]));
 			})()`)
 			for name, end := range ends {
-				if end <= 0 || end > float64(2*size.height) {
-					t.Errorf("the %s ends at %.0f px: two screens are %d", name, end, 2*size.height)
-				}
+				must.Expect(t, end > 0 && end <= float64(2*size.height),
+					"the %s ends at %.0f px: two screens are %d", name, end, 2*size.height)
 			}
-			if len(ends) != 6 {
-				t.Errorf("only %v were found; the run said %s", ends, said)
-			}
+			must.Expect(t, len(ends) == 6, "only %v were found; the run said %s", ends, said)
 			b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('details.result').open = true`))
 			b.Until(`document.querySelector('.exchanges') && document.querySelector('.exchanges').textContent.includes('the site behind the bridge was not seen')`)
 			b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('details.result').open = false; scrollTo(0, 0)`))
@@ -57,9 +54,8 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 	}
 	reference := filepath.Join(t.TempDir(), "reference")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"run", "--report-dir", reference}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("the reference bridge: exit code %d: %s%s", code, &stdout, &stderr)
-	}
+	code := execute(t.Context(), []string{"run", "--report-dir", reference}, &stdout, &stderr)
+	must.Assert(t, code == exitOK, "the reference bridge: exit code %d: %s%s", code, &stdout, &stderr)
 	keepPicture(t, "reference.png", chrome.Open(t, window, "file://"+reference+"/report.html", 1280, 860).Screen())
 	_, report := testModule(t, nil, func(string) string { return "known: []\n" })
 	failing, _ := report.First()
@@ -75,13 +71,10 @@ func TestTheContractIsAPage(t *testing.T) {
 	window := chrome.Start(t)
 	page := filepath.Join(t.TempDir(), "contract.html")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"checks", "--html", "-o", page}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
+	code := execute(t.Context(), []string{"checks", "--html", "-o", page}, &stdout, &stderr)
+	must.Assert(t, code == exitOK, "exit code %d: %s", code, &stderr)
 	_, views, err := clauses("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := chrome.Open(t, window, "file://"+page+"#q=typescript&open=mapping/no-params-object", 360, 740)
 	b.Until(`document.getElementById('mapping/no-params-object').open`)
 	counts := chrome.Eval[map[string]int](b, `({

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A bridge is ready when it responds as one: a gateway that responds for it is waited for.
@@ -38,12 +40,9 @@ func TestWhatRespondsAsABridge(t *testing.T) {
 			ask = initialize
 		}
 		got := look(t.Context(), server.Client(), server.URL, ask)
-		if got.bridge != c.bridge || got.strange != c.strange || got.seen == "" {
-			t.Errorf("%s: got %+v", name, got)
-		}
+		must.Expect(t, got.bridge == c.bridge && got.strange == c.strange && got.seen != "", "%s: got %+v", name, got)
 		server.Close()
-		if got := look(t.Context(), server.Client(), server.URL, ask); got.bridge || got.strange || got.seen == "" {
-			t.Errorf("%s, with nothing there: got %+v", name, got)
-		}
+		got = look(t.Context(), server.Client(), server.URL, ask)
+		must.Expect(t, !got.bridge && !got.strange && got.seen != "", "%s, with nothing there: got %+v", name, got)
 	}
 }

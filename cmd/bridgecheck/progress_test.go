@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -16,9 +17,7 @@ func TestHeartbeat(t *testing.T) {
 		p.ended.Go(p.beat)
 		time.Sleep(heartbeatEvery - time.Millisecond)
 		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("before %s: %q", heartbeatEvery, out.String())
-		}
+		must.Expect(t, out.Len() == 0, "before %s: %q", heartbeatEvery, out.String())
 		time.Sleep(2 * time.Millisecond)
 		p.started("list/a")
 		p.finished(reports.Result{ID: "list/a"})
@@ -32,8 +31,6 @@ func TestHeartbeat(t *testing.T) {
 		p.stop()
 		time.Sleep(heartbeatEvery)
 		want := "[0/3] waiting for the bridge, 10 s\n[1/3] list/b, 20 s\n[2/3] between two clauses, 30 s\n"
-		if out.String() != want {
-			t.Errorf("expected %q, got %q", want, out.String())
-		}
+		must.Expect(t, out.String() == want, "expected %q, got %q", want, out.String())
 	})
 }

@@ -168,17 +168,13 @@ func TestRealSitesAreLoggedInto(t *testing.T) {
 			if o := runWith(t, dir, config); o.code != exitOK || o.report.Summary.Pass != 2 {
 				t.Fatalf("the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 			}
-			if names := s.others(); len(names) > 0 {
-				t.Errorf("the site has shown its methods to %v, want the agent alone", names)
-			}
+			names := s.others()
+			must.Expect(t, len(names) == 0, "the site has shown its methods to %v, want the agent alone", names)
 			keep("wrong-" + c.secret)
 			o := runWith(t, dir, config)
-			if o.code != exitUsage || !strings.Contains(o.stderr, c.refused) {
-				t.Errorf("with a wrong secret the run ended with %d: %s%s, want %q", o.code, o.stdout, o.stderr, c.refused)
-			}
-			if strings.Contains(o.stdout+o.stderr, "wrong-"+c.secret) {
-				t.Errorf("the secret is shown: %s%s", o.stdout, o.stderr)
-			}
+			must.Expect(t, o.code == exitUsage && strings.Contains(o.stderr, c.refused),
+				"with a wrong secret the run ended with %d: %s%s, want %q", o.code, o.stdout, o.stderr, c.refused)
+			must.Expect(t, !strings.Contains(o.stdout+o.stderr, "wrong-"+c.secret), "the secret is shown: %s%s", o.stdout, o.stderr)
 		})
 	}
 }
@@ -195,9 +191,7 @@ func TestAPasswordLongerThanTheSiteReads(t *testing.T) {
 	}))
 	t.Setenv("SECRET", long)
 	o := runWith(t, t.TempDir(), "url: "+bridge+"\nidentities:\n  agent: {basic: {user: agent, password: {env: SECRET}}}\nonly: [access/bad-credentials]\n")
-	if o.code != exitOK || o.report.Summary.Pass != 1 {
-		t.Errorf("the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
-	}
+	must.Expect(t, o.code == exitOK && o.report.Summary.Pass == 1, "the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 }
 
 // issued is a certificate with its key, as files.
@@ -268,9 +262,8 @@ func TestRealSitesBehindTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := runWith(t, dir, "url: "+c.url+"\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json]\n"+c.tls+"\n")
-			if o.code != c.code || !strings.Contains(o.stderr, c.says) {
-				t.Errorf("the run ended with %d, want %d: %s%s, want %q", o.code, c.code, o.stdout, o.stderr, c.says)
-			}
+			must.Expect(t, o.code == c.code && strings.Contains(o.stderr, c.says),
+				"the run ended with %d, want %d: %s%s, want %q", o.code, c.code, o.stdout, o.stderr, c.says)
 		})
 	}
 }
@@ -295,13 +288,9 @@ func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
 	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: "+proxy+"\n"); o.code != exitOK || o.verdict("describe/answers-tool") != reports.Pass {
 		t.Errorf("behind a proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if asked["bridge.invalid"] < 10 {
-		t.Errorf("the proxy was asked for %v", asked)
-	}
+	must.Expect(t, asked["bridge.invalid"] >= 10, "the proxy was asked for %v", asked)
 	free, release, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(release)
 	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: http://"+free+"\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "cannot connect to the proxy") {
 		t.Errorf("without its proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
@@ -321,9 +310,8 @@ func TestARunKeepsToItsRate(t *testing.T) {
 	t.Setenv("SECRET", "agent-pass")
 	const rate = 50
 	o := runWith(t, t.TempDir(), "url: "+at+"\nrate: 50\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [describe/answers-tool, http/keep-alive-after-error, list/cursor-malformed]\n")
-	if o.code != exitOK || len(came) < rate {
-		t.Fatalf("the run ended with %d after %d requests: %s%s", o.code, len(came), o.stdout, o.stderr)
-	}
+	must.Assert(t, o.code == exitOK && len(came) >= rate,
+		"the run ended with %d after %d requests: %s%s", o.code, len(came), o.stdout, o.stderr)
 	// In any second no more than twice the rate: requests may be late on a busy machine and then come close together.
 	for i := range came {
 		n := 0
@@ -332,9 +320,7 @@ func TestARunKeepsToItsRate(t *testing.T) {
 				n++
 			}
 		}
-		if n > 2*rate {
-			t.Fatalf("%d requests came within a second, at a rate of %d", n, rate)
-		}
+		must.Assert(t, n <= 2*rate, "%d requests came within a second, at a rate of %d", n, rate)
 	}
 }
 
@@ -352,9 +338,8 @@ func TestAConfiguredTimeoutHolds(t *testing.T) {
 	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "give a longer --timeout") {
 		t.Errorf("with a short time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if o := runWith(t, t.TempDir(), config+"timeout: 1m\n"); o.code != exitOK {
-		t.Errorf("with a long time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
-	}
+	o := runWith(t, t.TempDir(), config+"timeout: 1m\n")
+	must.Expect(t, o.code == exitOK, "with a long time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	if o := runWith(t, t.TempDir(), config+"run_timeout: 100ms\n"); o.code != exitNoVerdict || !strings.Contains(o.stdout, "run time-out") {
 		t.Errorf("with a short time-out of the run it ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}

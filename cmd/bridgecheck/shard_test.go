@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // What --shard takes is one shard of those that there can be, and anything else is refused as wrong usage.
@@ -25,8 +26,7 @@ func FuzzParseShard(f *testing.F) {
 			return
 		}
 		i, n, err := parseShard(fmt.Sprintf("%d/%d", index, of))
-		if i != index || n != of || err != nil {
-			t.Errorf("%q is shard %d of %d, which is read as %d of %d: %v", text, index, of, i, n, err)
-		}
+		must.Expect(t, i == index && n == of && err == nil,
+			"%q is shard %d of %d, which is read as %d of %d: %v", text, index, of, i, n, err)
 	})
 }

@@ -55,9 +55,7 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	left := filepath.Join(dir, undoName)
 	deadline := time.Now().Add(30 * time.Second)
 	for _, err := os.Stat(left); err != nil; _, err = os.Stat(left) {
-		if time.Now().After(deadline) {
-			t.Fatal("the run never said what it has to undo")
-		}
+		must.Assert(t, !time.Now().After(deadline), "the run never said what it has to undo")
 		time.Sleep(5 * time.Millisecond)
 	}
 	must.Do(t, run.Process.Kill())
@@ -71,9 +69,7 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	if code := execute(t.Context(), []string{"run", "--cleanup", "--config", configuration, "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "sessions ended: 1") {
 		t.Fatalf("run --cleanup ended with %d: %s%s", code, stdout.String(), stderr.String())
 	}
-	if isOpen(t, sessions[0]) {
-		t.Error("the session is open still")
-	}
+	must.Expect(t, !isOpen(t, sessions[0]), "the session is open still")
 	stdout.Reset()
 	if code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "nothing to undo") {
 		t.Errorf("a second run --cleanup ended with %d: %s", code, stdout.String())
@@ -85,16 +81,13 @@ func TestARunEndsItsSessions(t *testing.T) {
 	dir := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	code := execute(t.Context(), []string{"run", "--config", configuration, "--report-dir", dir, "--only", "list/has-tools-array"}, &stdout, &stderr)
-	if _, err := os.Stat(filepath.Join(dir, undoName)); code != exitOK || !os.IsNotExist(err) {
-		t.Errorf("the run ended with %d and left %s (%v): %s", code, undoName, err, stderr.String())
-	}
+	_, err := os.Stat(filepath.Join(dir, undoName))
+	must.Expect(t, code == exitOK && os.IsNotExist(err), "the run ended with %d and left %s (%v): %s", code, undoName, err, stderr.String())
 }
 
 // Who put a file there that all can read must not read our sessions.
 func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED: permissions of another kind")
-	}
+	must.Need(t, runtime.GOOS != "windows", "SKIPPED: permissions of another kind")
 	sessions := []settings.Session{{Site: "http://site.invalid", Cookie: "SESS=secret"}}
 	victim := filepath.Join(t.TempDir(), "victim")
 	for name, before := range map[string]func(path string) error{
@@ -110,9 +103,7 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 			must.Do(t, before(path))
 			must.Do(t, remember(dir, sessions))
 			info, err := os.Lstat(path)
-			if err != nil || info.Mode() != 0o600 {
-				t.Errorf("the mode is %v (%v), expected a file with 0600", info.Mode(), err)
-			}
+			must.Expect(t, err == nil && info.Mode() == 0o600, "the mode is %v (%v), expected a file with 0600", info.Mode(), err)
 			if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte("SESS=secret")) {
 				t.Errorf("the file holds %q (%v)", data, err)
 			}
@@ -121,7 +112,6 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 			}
 		})
 	}
-	if data, err := os.ReadFile(victim); err != nil || len(data) > 0 {
-		t.Errorf("the link's target holds %q (%v), expected nothing", data, err)
-	}
+	data, err := os.ReadFile(victim)
+	must.Expect(t, err == nil && len(data) == 0, "the link's target holds %q (%v), expected nothing", data, err)
 }

@@ -21,9 +21,7 @@ func TestTheVerdictNeedsNoFile(t *testing.T) {
 	must.Do(t, os.WriteFile(dir, nil, 0o600))
 	report := &reports.Report{Results: []reports.Result{{ID: "list/x", Level: reports.MUST, Area: "list", Verdict: reports.Fail, Message: "it is wrong"}}}
 	unwritten := format.WriteAll(report, dir)
-	if unwritten == nil {
-		t.Fatal("a file counts as a directory")
-	}
+	must.Assert(t, unwritten != nil, "a file counts as a directory")
 	for name, c := range map[string]struct {
 		flags runFlags
 		want  []string
@@ -37,16 +35,12 @@ func TestTheVerdictNeedsNoFile(t *testing.T) {
 		var out, errs bytes.Buffer
 		cmd.SetOut(&out)
 		cmd.SetErr(&errs)
-		if err := c.flags.show(cmd, report, dir, unwritten); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := c.flags.show(cmd, report, dir, unwritten)
+		must.Expect(t, err == nil, "%s: %v", name, err)
 		for _, want := range c.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s: stdout lacks %q:\n%s", name, want, &out)
-			}
+			must.Expect(t, strings.Contains(out.String(), want), "%s: stdout lacks %q:\n%s", name, want, &out)
 		}
-		if strings.Contains(out.String(), "report: ") || !strings.Contains(errs.String(), "cannot be written: not a directory") {
-			t.Errorf("%s: stdout\n%sstderr\n%s", name, &out, &errs)
-		}
+		must.Expect(t, !strings.Contains(out.String(), "report: ") && strings.Contains(errs.String(), "cannot be written: not a directory"),
+			"%s: stdout\n%sstderr\n%s", name, &out, &errs)
 	}
 }

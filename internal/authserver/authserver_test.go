@@ -48,15 +48,11 @@ func TestTokensAreOfItsKeys(t *testing.T) {
 	var claims jwt.MapClaims
 	token, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return s.Key().Public(), nil },
 		jwt.WithIssuer(s.URL), jwt.WithAudience("https://bridge.example/mcp"), jwt.WithExpirationRequired())
-	if err != nil || claims["sub"] != "agent" || claims["scope"] != "content:read" || claims["jti"] != nil {
-		t.Errorf("%v: %v", err, claims)
-	}
-	if token.Header["kid"] != s.Key().ID || token.Header["typ"] != "at+jwt" {
-		t.Errorf("the header is %v", token.Header)
-	}
-	if account, ok := s.Account(text); !ok || account != "agent" {
-		t.Errorf("the account is %q %v", account, ok)
-	}
+	must.Expect(t, err == nil && claims["sub"] == "agent" && claims["scope"] == "content:read" && claims["jti"] == nil,
+		"%v: %v", err, claims)
+	must.Expect(t, token.Header["kid"] == s.Key().ID && token.Header["typ"] == "at+jwt", "the header is %v", token.Header)
+	account, ok := s.Account(text)
+	must.Expect(t, ok && account == "agent", "the account is %q %v", account, ok)
 	for name, wrong := range map[string]string{
 		"expired":      s.Issue("agent", "x", map[string]any{"exp": s.Ago(time.Minute)}),
 		"no token":     "x",
@@ -65,9 +61,8 @@ func TestTokensAreOfItsKeys(t *testing.T) {
 		"of another":   listen(t, authserver.Options{}).Issue("agent", "x"),
 		"of no issuer": s.Issue("agent", "x", map[string]any{"iss": nil}),
 	} {
-		if account, ok := s.Account(wrong); ok {
-			t.Errorf("%s: it counts as a token of %q", name, account)
-		}
+		account, ok := s.Account(wrong)
+		must.Expect(t, !ok, "%s: it counts as a token of %q", name, account)
 	}
 }
 
@@ -75,13 +70,11 @@ func TestKeysRotate(t *testing.T) {
 	s := listen(t, authserver.Options{})
 	first := s.Key()
 	second := s.Rotate()
-	if got := kids(t, s); len(got) != 2 || s.Key() != second {
-		t.Errorf("the keys are %v", got)
-	}
+	got := kids(t, s)
+	must.Expect(t, len(got) == 2 && s.Key() == second, "the keys are %v", got)
 	s.Retire(first)
-	if got := kids(t, s); len(got) != 1 || got[0] != second.ID {
-		t.Errorf("the keys are %v, want %s", got, second.ID)
-	}
+	got = kids(t, s)
+	must.Expect(t, len(got) == 1 && got[0] == second.ID, "the keys are %v, want %s", got, second.ID)
 }
 
 // Servers that are open at the same time have keys of their own; a closed one leaves its keys to the next.
@@ -97,19 +90,13 @@ func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 	rotated := first.Rotate()
 	used := other.Key()
 	for _, key := range []*authserver.Key{first.Key(), rotated} {
-		if key.Public().Equal(used.Public()) {
-			t.Error("two open servers have one key")
-		}
+		must.Expect(t, !key.Public().Equal(used.Public()), "two open servers have one key")
 	}
 	other.Close()
 	next := listen()
 	defer next.Close()
-	if !next.Key().Public().Equal(used.Public()) {
-		t.Error("the key of a closed server is not used again")
-	}
-	if next.Key().ID == used.ID {
-		t.Error("it has the same id again")
-	}
+	must.Expect(t, next.Key().Public().Equal(used.Public()), "the key of a closed server is not used again")
+	must.Expect(t, next.Key().ID != used.ID, "it has the same id again")
 }
 
 func TestMetadataAndMisbehaviour(t *testing.T) {
@@ -120,13 +107,11 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 		}
 	}
 	s.NameOtherIssuer(other)
-	if _, doc := document(t, s.URL+authserver.MetadataPath); doc["issuer"] == s.URL || doc["jwks_uri"] != other.URL+authserver.KeysPath {
-		t.Errorf("another issuer: %v", doc)
-	}
+	_, doc := document(t, s.URL+authserver.MetadataPath)
+	must.Expect(t, doc["issuer"] != s.URL && doc["jwks_uri"] == other.URL+authserver.KeysPath, "another issuer: %v", doc)
 	s.Misbehave(authserver.Down)
-	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusServiceUnavailable {
-		t.Errorf("down: %d", status)
-	}
+	status, _ := document(t, s.URL+authserver.KeysPath)
+	must.Expect(t, status == http.StatusServiceUnavailable, "down: %d", status)
 	s.Misbehave(authserver.Hangs)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -136,12 +121,10 @@ func TestMetadataAndMisbehaviour(t *testing.T) {
 		t.Errorf("it hangs: %s", resp.Status)
 	}
 	s.Misbehave(authserver.None)
-	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusOK {
-		t.Errorf("well again: %d", status)
-	}
-	if n := s.Requests(authserver.KeysPath); n != 3 {
-		t.Errorf("%d requests for the keys, want 3", n)
-	}
+	status, _ = document(t, s.URL+authserver.KeysPath)
+	must.Expect(t, status == http.StatusOK, "well again: %d", status)
+	n := s.Requests(authserver.KeysPath)
+	must.Expect(t, n == 3, "%d requests for the keys, want 3", n)
 }
 
 func TestTokenEndpoint(t *testing.T) {
@@ -166,8 +149,6 @@ func TestTokenEndpoint(t *testing.T) {
 		var b strings.Builder
 		resp.Write(&b) //nolint:errcheck // a builder takes everything
 		resp.Body.Close()
-		if !strings.Contains(b.String(), c.wants) {
-			t.Errorf("%s=%s: %s", c.change, c.value, b.String())
-		}
+		must.Expect(t, strings.Contains(b.String(), c.wants), "%s=%s: %s", c.change, c.value, b.String())
 	}
 }

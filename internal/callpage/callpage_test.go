@@ -58,24 +58,17 @@ func TestPage(t *testing.T) {
 	page := ask(t, nil, "GET", "?caller=agent&tool=a%22%3E%3Cscript%3Ex%3C%2Fscript%3E%E2%80%AE", "", hostile, `{"name": "b"}`)
 	body := page.Body.String()
 	for _, wrong := range []string{"<script>x", "<script>y", "<img src", "<i>", `"><b>`, "hunter2", "\u202e</a>"} {
-		if strings.Contains(body, wrong) {
-			t.Errorf("the page has %q as it came", wrong)
-		}
+		must.Expect(t, !strings.Contains(body, wrong), "the page has %q as it came", wrong)
 	}
 	for _, want := range []string{`[redacted]`, `refused: 401`, `the list cannot be read: tools is no array`, `not shown to agent; admin sees it`,
 		`<div data-kind="string" data-name="&lt;i&gt;">`, `<fieldset data-kind="object" data-name="deep">`, `<option value="true">`,
 		`<div data-kind="choice" data-name="z">`, `<option value="null">`, `<div data-kind="json" data-name="list">`, `<div data-kind="json" data-name="either">`,
 		`<div data-kind="json" data-name="free">`, `<div data-kind="json" data-name="any">`, `<option value="7">`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page lacks %s", want)
-		}
+		must.Expect(t, strings.Contains(body, want), "the page lacks %s", want)
 	}
-	if strings.Index(body, `data-name="z"`) > strings.Index(body, `data-name="any"`) {
-		t.Error("what is required does not come first")
-	}
-	if policy := page.Header().Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
-		t.Errorf("the policy is %q", policy)
-	}
+	must.Expect(t, strings.Index(body, `data-name="z"`) <= strings.Index(body, `data-name="any"`), "what is required does not come first")
+	policy := page.Header().Get("Content-Security-Policy")
+	must.Expect(t, !strings.Contains(policy, "unsafe") && strings.Contains(policy, "default-src 'none'"), "the policy is %q", policy)
 	if t.Failed() {
 		t.Log(body)
 	}
@@ -91,17 +84,13 @@ func TestSend(t *testing.T) {
 		!strings.Contains(text, "5 bytes more") || !strings.Contains(text, "is not seen") {
 		t.Errorf("%d: %s", w.Code, text)
 	}
-	if got.Caller != "agent" || got.Way != MCP || got.Tool != "t" || string(got.Arguments) != `{"n": 1.0}` {
-		t.Errorf("what was sent came as %+v", got)
-	}
+	must.Expect(t, got.Caller == "agent" && got.Way == MCP && got.Tool == "t" && string(got.Arguments) == `{"n": 1.0}`,
+		"what was sent came as %+v", got)
 	w = ask(t, func(Call) (Sent, error) { return Sent{}, errors.New("no hunter2") }, "POST", "send", good)
-	if !strings.Contains(w.Body.String(), "Nothing was sent: no [redacted]") {
-		t.Errorf("an error: %d: %s", w.Code, w.Body)
-	}
+	must.Expect(t, strings.Contains(w.Body.String(), "Nothing was sent: no [redacted]"), "an error: %d: %s", w.Code, w.Body)
 	for _, wrong := range []string{``, `[]`, `{}`, strings.Replace(good, `"agent"`, `""`, 1), strings.Replace(good, `"tool"`, `"tol"`, 1), `{"caller": "agent", "way": "MCP", "tool": "t"}`} {
-		if w := ask(t, nil, "POST", "send", wrong); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d", wrong, w.Code)
-		}
+		w := ask(t, nil, "POST", "send", wrong)
+		must.Expect(t, w.Code == http.StatusBadRequest, "%s: %d", wrong, w.Code)
 	}
 	if w := ask(t, nil, "POST", "list?tool=t", ""); w.Code != http.StatusSeeOther || w.Header().Get("Location") != base+"?tool=t" {
 		t.Errorf("the list again: %d to %s", w.Code, w.Header().Get("Location"))
@@ -118,9 +107,8 @@ func TestReport(t *testing.T) {
 	for address, want := range map[string]string{
 		target + "/mcp?a=1": "/mcp?a=1", target: "/base", "http://127.0.0.1:99/mcp/tools/list": "/mcp/tools/list", target + "@evil.example/x": "/base@evil.example/x", "x": "/",
 	} {
-		if got := pathOf(address, target+"/"); got != want {
-			t.Errorf("%s is the path %s, want %s", address, got, want)
-		}
+		got := pathOf(address, target+"/")
+		must.Expect(t, got == want, "%s is the path %s, want %s", address, got, want)
 	}
 	for body, want := range map[string]string{
 		`{"name": "t", "arguments": {"n": 1.0}}`: `REST t {"n": 1.0}`, `{"name": "t"}`: "", `{"name": "t", "arguments": {}, "x": 1}`: "", `[]`: "",
@@ -129,13 +117,10 @@ func TestReport(t *testing.T) {
 		if c := callOf(message(target+"/mcp/tools/invoke", body)); c != nil {
 			got = c.Way + " " + c.Tool + " " + string(c.Arguments)
 		}
-		if got != want {
-			t.Errorf("%s is the call %q, want %q", body, got, want)
-		}
+		must.Expect(t, got == want, "%s is the call %q, want %q", body, got, want)
 	}
-	if c := callOf(message(target+"/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}`)); c == nil || c.Way != MCP || c.Tool != "t" {
-		t.Errorf("a call over MCP is %+v", c)
-	}
+	c := callOf(message(target+"/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}`))
+	must.Expect(t, c != nil && c.Way == MCP && c.Tool == "t", "a call over MCP is %+v", c)
 	binary := message(target+"/mcp/tools/invoke", "/w==")
 	binary.Request.Encoding = "base64"
 	options := &Options{Report: &reports.Report{Target: reports.Target{URL: target}, Results: []reports.Result{
@@ -144,13 +129,10 @@ func TestReport(t *testing.T) {
 	}}}
 	page := askFor(t, options, nil, "GET", "?clause=errors%2Fenvelope", "").Body.String()
 	for _, wrong := range []string{"<script>x", "<script>y", "clause=list", "Basic [redacted]\n"} {
-		if strings.Contains(page, wrong) {
-			t.Errorf("the page has %q", wrong)
-		}
+		must.Expect(t, !strings.Contains(page, wrong), "the page has %q", wrong)
 	}
-	if !strings.Contains(page, `value="/mcp/tools/invoke"`) || !strings.Contains(page, "X-&lt;h&gt;: v\n") {
-		t.Errorf("the page lacks the request: %s", page)
-	}
+	must.Expect(t, strings.Contains(page, `value="/mcp/tools/invoke"`) && strings.Contains(page, "X-&lt;h&gt;: v\n"),
+		"the page lacks the request: %s", page)
 	const raw = `{"caller": "agent", "way": "HTTP", "clause": "errors/envelope", "exchange": 1, "request": {"method": "POST", "path": "/x", "header": "", "session": false}}`
 	var sent []string
 	call := func(c Call) (Sent, error) { sent = append(sent, *c.Request.Body); return Sent{}, nil }
@@ -158,12 +140,9 @@ func TestReport(t *testing.T) {
 		askFor(t, options, call, "POST", "send", body)
 	}
 	for _, wrong := range []string{`"path": "@evil.example/x"`, `"path": ""`} {
-		if w := askFor(t, options, call, "POST", "send", strings.Replace(raw, `"path": "/x"`, wrong, 1)).Body.String(); !strings.Contains(w, "Nothing was sent: a request has") {
-			t.Errorf("%s is sent: %s", wrong, w)
-		}
+		w := askFor(t, options, call, "POST", "send", strings.Replace(raw, `"path": "/x"`, wrong, 1)).Body.String()
+		must.Expect(t, strings.Contains(w, "Nothing was sent: a request has"), "%s is sent: %s", wrong, w)
 	}
 	askFor(t, options, call, "POST", "send", strings.Replace(raw, `"exchange": 1`, `"exchange": 2`, 1))
-	if !slices.Equal(sent, []string{"\xff", "typed"}) {
-		t.Errorf("sent %q", sent)
-	}
+	must.Expect(t, slices.Equal(sent, []string{"\xff", "typed"}), "sent %q", sent)
 }

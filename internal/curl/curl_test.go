@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/internal/curl"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // hostile are texts with which a bridge may try to leave its quotes, and the environment that it must not read.
@@ -37,9 +38,7 @@ func TestALineIsPrintable(t *testing.T) {
 			Body:   text.Draw(t, "body"), URL: text.Draw(t, "URL")}
 		line := c.String()
 		unsafe := func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }
-		if !utf8.ValidString(line) || strings.ContainsFunc(line, unsafe) {
-			t.Fatalf("%q", line)
-		}
+		must.Assert(t, utf8.ValidString(line) && !strings.ContainsFunc(line, unsafe), "%q", line)
 	})
 }
 
@@ -55,9 +54,8 @@ func inShell(tb testing.TB, shell string, c curl.Command, env ...string) []strin
 	cmd.Env = append([]string{"PATH=/nonexistent", "SECRET=expanded-secret", "HOME=/expanded-home"}, env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil || errs.Len() > 0 {
-		tb.Fatalf("%s: %v: %s\n%q", shell, err, errs.String(), c.String())
-	}
+	err := cmd.Run()
+	must.Assert(tb, err == nil && errs.Len() <= 0, "%s: %v: %s\n%q", shell, err, errs.String(), c.String())
 	if files, err := os.ReadDir(cmd.Dir); err != nil || len(files) > 0 {
 		tb.Fatalf("%s: %v: the line left files: %v\n%q", shell, err, files, c.String())
 	}
@@ -96,9 +94,8 @@ func checkShell(tb testing.TB, shell, name, text, body, target string) {
 		want = append(want, "-H", "Content-Type:")
 	}
 	got := inShell(tb, shell, c, `AGENT_PASSWORD=p"a$s'`)
-	if len(got) < len(want) || !reflect.DeepEqual(got[:len(want)], want) {
-		tb.Fatalf("%s: curl receives\n%q, expected\n%q\n%q", shell, got, want, c.String())
-	}
+	must.Assert(tb, len(got) >= len(want) && reflect.DeepEqual(got[:len(want)], want),
+		"%s: curl receives\n%q, expected\n%q\n%q", shell, got, want, c.String())
 	got = got[len(want):]
 	if last := got[len(got)-1]; last != strings.ReplaceAll(target, "\x00", "") {
 		tb.Fatalf("%s: curl receives the URL %q, expected %q\n%q", shell, last, target, c.String())
@@ -113,9 +110,7 @@ func checkShell(tb testing.TB, shell, name, text, body, target string) {
 	case len(got) != 0:
 		tb.Fatalf("%s: curl receives %q too many\n%q", shell, got, c.String())
 	}
-	if received != body {
-		tb.Fatalf("%s: curl receives the body %q, expected %q\n%q", shell, received, body, c.String())
-	}
+	must.Assert(tb, received == body, "%s: curl receives the body %q, expected %q\n%q", shell, received, body, c.String())
 }
 
 // shells are those that are here; bash reads a line in other ways than dash.
@@ -133,9 +128,7 @@ func shells(tb testing.TB) []string {
 }
 
 func TestAShellPassesOnEveryByteAndRunsNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no shell is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no shell is started")
 	for _, shell := range shells(t) {
 		for _, text := range hostile {
 			checkShell(t, shell, "X-One", text, text, "http://h/"+text)
@@ -152,9 +145,8 @@ func TestAShellPassesOnEveryByteAndRunsNothing(t *testing.T) {
 // Positive control: what a shell does to the texts without our quotes shows in the checks above.
 func TestTheStandInShowsWhatAShellExpands(t *testing.T) {
 	got := inShell(t, shells(t)[0], curl.Command{Method: "GET", URL: "http://h/", Header: []curl.Field{{Name: "X", Value: curl.Value{Variable: "SECRET"}}}})
-	if want := []string{"-i", "-H", "X: expanded-secret", "http://h/"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("curl receives %q, expected %q", got, want)
-	}
+	want := []string{"-i", "-H", "X: expanded-secret", "http://h/"}
+	must.Expect(t, reflect.DeepEqual(got, want), "curl receives %q, expected %q", got, want)
 }
 
 // FuzzShell takes any bytes that a bridge may put into a request.
@@ -175,13 +167,9 @@ func FuzzShell(f *testing.F) {
 
 // TestCurlSendsTheSameAgain runs curl itself.
 func TestCurlSendsTheSameAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no curl is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no curl is started")
 	program, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("SKIPPED: curl is missing, so no line is run")
-	}
+	must.Need(t, err == nil, "SKIPPED: curl is missing, so no line is run")
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -209,12 +197,9 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.request.URL = server.URL + "/" + c.request.URL
 			line := strings.Replace(c.request.String(), "curl -i", program+" -s -i", 1)
-			if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", c.request, err, out)
-			}
-			if got != c.want {
-				t.Errorf("%s\nsends    %s\nexpected %s", c.request, got, c.want)
-			}
+			out, err := exec.Command("sh", "-c", line).CombinedOutput()
+			must.Assert(t, err == nil, "%s: %v\n%s", c.request, err, out)
+			must.Expect(t, got == c.want, "%s\nsends    %s\nexpected %s", c.request, got, c.want)
 		})
 	}
 }

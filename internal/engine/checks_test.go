@@ -19,19 +19,15 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 		if !ok {
 			continue // TestChecksAndClausesAgree reports it
 		}
-		if (declared.Sees == check.Front) != (c.Wire == contract.Front) {
-			t.Errorf("%s: the contract says %q, its check sees %d", c.ID, c.Wire, declared.Sees)
-		}
-		if declared.WithoutSite != nil && declared.Sees == check.Front {
-			t.Errorf("%s needs no site: it has no use for a check without one", c.ID)
-		}
+		must.Expect(t, (declared.Sees == check.Front) == (c.Wire == contract.Front),
+			"%s: the contract says %q, its check sees %d", c.ID, c.Wire, declared.Sees)
+		must.Expect(t, declared.WithoutSite == nil || declared.Sees != check.Front,
+			"%s needs no site: it has no use for a check without one", c.ID)
 	}
 }
 
 // Of a server that speaks MCP alone, everything is tested that does not need the three endpoints.
 func TestMostOfASiteIsTestedByMCPAlone(t *testing.T) {
 	all := must.Get(engine.Checks(engine.Options{Contract: "draft", Capabilities: append(slices.Clone(engine.DefaultCapabilities[1:]), "mcp", "mcp-2026")}))(t)
-	if engine.DefaultCapabilities[0] != "tools" || len(all) < 60 {
-		t.Errorf("%d clauses apply, want 60 at least", len(all))
-	}
+	must.Expect(t, engine.DefaultCapabilities[0] == "tools" && len(all) >= 60, "%d clauses apply, want 60 at least", len(all))
 }

@@ -51,9 +51,8 @@ func TestCulpritRule(t *testing.T) {
 			}
 			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: c.blocked[blocked]}
 			r.settle()
-			if got := r.results[blocked].Verdict; got != c.want {
-				t.Errorf("it is %s, want %s", got, c.want)
-			}
+			got := r.results[blocked].Verdict
+			must.Expect(t, got == c.want, "it is %s, want %s", got, c.want)
 		})
 	}
 }
@@ -67,7 +66,6 @@ func TestCulpritRuleOfACircle(t *testing.T) {
 		b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: []string{a}},
 	}}
 	r.settle()
-	if r.results[a].Verdict != reports.Fail || r.results[b].Verdict != reports.NotTestable {
-		t.Errorf("the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
-	}
+	must.Expect(t, r.results[a].Verdict == reports.Fail && r.results[b].Verdict == reports.NotTestable,
+		"the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
 }

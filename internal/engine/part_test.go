@@ -30,12 +30,10 @@ func FuzzShard(f *testing.F) {
 		}
 		written := must.Get(json.Marshal(s))(t)
 		again := &engine.Shard{}
-		if err := json.Unmarshal(written, again); err != nil {
-			t.Fatalf("%v in %s", err, written)
-		}
-		if !reflect.DeepEqual(len(s.Passes), len(again.Passes)) || s.Run != again.Run {
-			t.Errorf("read %+v, written and read again %+v", s, again)
-		}
+		err := json.Unmarshal(written, again)
+		must.Assert(t, err == nil, "%v in %s", err, written)
+		must.Expect(t, reflect.DeepEqual(len(s.Passes), len(again.Passes)) && s.Run == again.Run,
+			"read %+v, written and read again %+v", s, again)
 	})
 }
 
@@ -64,8 +62,6 @@ func TestASiteThatWentAwayBreaksNoClause(t *testing.T) {
 			Evidence: []reports.Exchange{{Response: &reports.Message{Status: 503}}}}
 		joined := must.Get(engine.Join(nil, &engine.Part{Contract: "1.1", Selected: []string{r.ID},
 			Report: &reports.Report{Ledger: reports.Ledger{Revision: at.Revision}, CutShort: why, Results: []reports.Result{r}}}))(t)
-		if len(joined.Results) != 1 || joined.Results[0].Verdict != want {
-			t.Errorf("cut short since %s: %+v", why, joined.Results)
-		}
+		must.Expect(t, len(joined.Results) == 1 && joined.Results[0].Verdict == want, "cut short since %s: %+v", why, joined.Results)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed" // weights.json
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 
@@ -30,12 +29,8 @@ var Weights = sync.OnceValue(func() map[string]Weight {
 	return all
 })
 
-// Heaviest sorts clauses: the one that takes longest first, by name where two take the same. Without a moving clock the
-// real time counts.
-func Heaviest(ids []string, inProcess bool) {
-	slices.SortFunc(ids, func(x, y string) int { return heavier(x, y, inProcess) })
-}
-
+// heavier compares clauses: the one that takes longest first, by name where two take the same. Without a moving clock the real
+// time counts.
 func heavier(x, y string, inProcess bool) int {
 	return cmp.Or(cmp.Compare(Weights()[y].Of(inProcess), Weights()[x].Of(inProcess)), cmp.Compare(x, y))
 }

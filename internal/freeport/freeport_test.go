@@ -10,18 +10,14 @@ import (
 
 func TestAddress(t *testing.T) {
 	address, release, err := Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l := must.Get(net.Listen("tcp", address))(t)
 	defer l.Close()
 	if port := l.Addr().(*net.TCPAddr).Port; port < lowest || port >= beyond {
 		t.Errorf("the port is %d", port)
 	}
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	number := must.Get(strconv.Atoi(port))(t)
 	if other, err := net.Listen("tcp", at(number+held)); err == nil {
 		other.Close()
@@ -29,9 +25,7 @@ func TestAddress(t *testing.T) {
 	}
 	release()
 	other, err := net.Listen("tcp", at(number+held))
-	if err != nil {
-		t.Fatalf("%s is not released: %v", address, err)
-	}
+	must.Assert(t, err == nil, "%s is not released: %v", address, err)
 	other.Close()
 }
 
@@ -39,13 +33,9 @@ func TestNoAddressIsGivenTwice(t *testing.T) {
 	given := map[string]bool{}
 	for range 500 {
 		address, release, err := Address()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer release()
-		if given[address] {
-			t.Fatalf("%s was given twice", address)
-		}
+		must.Assert(t, !given[address], "%s was given twice", address)
 		given[address] = true
 	}
 }

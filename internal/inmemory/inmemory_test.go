@@ -38,9 +38,7 @@ func TestHTTP(t *testing.T) {
 	l := listen()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Expect(t, err == nil, "%v", err)
 		io.WriteString(w, r.RemoteAddr+" "+string(body))
 	})}
 	go server.Serve(l)
@@ -55,19 +53,16 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	server.Close()
-	if _, err := l.Dial(context.Background()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("dial after the end: %v, want %v", err, net.ErrClosed)
-	}
-	if _, err := client.Get("http://bridge.example/"); err == nil {
-		t.Error("a request after the end of the server got a response")
-	}
+	_, err := l.Dial(context.Background())
+	must.Expect(t, errors.Is(err, net.ErrClosed), "dial after the end: %v, want %v", err, net.ErrClosed)
+	_, err = client.Get("http://bridge.example/")
+	must.Expect(t, err != nil, "a request after the end of the server got a response")
 }
 
 // A connection that nobody accepts ends with its context.
 func TestDialEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := listen().Dial(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("dial: %v, want %v", err, context.Canceled)
-	}
+	_, err := listen().Dial(ctx)
+	must.Expect(t, errors.Is(err, context.Canceled), "dial: %v, want %v", err, context.Canceled)
 }

@@ -39,9 +39,7 @@ func person(t *testing.T) func(string) {
 				return
 			}
 			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				t.Errorf("the login ends with %d", resp.StatusCode)
-			}
+			must.Expect(t, resp.StatusCode == http.StatusOK, "the login ends with %d", resp.StatusCode)
 		}()
 	}
 }
@@ -49,7 +47,7 @@ func person(t *testing.T) func(string) {
 // bed starts a bridge behind OAuth, with changes of its responses.
 func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder)) (*testbed.Testbed, Options) {
 	t.Helper()
-	b, err := testbed.Start(testbed.Options{Profile: testbed.OAuth, Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
+	b := must.Get(testbed.Start(testbed.Options{Profile: testbed.OAuth, Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
 		if change == nil {
 			return bridge
 		}
@@ -64,10 +62,7 @@ func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder
 			w.WriteHeader(rec.Code)
 			w.Write(rec.Body.Bytes()) //nolint:errcheck // the client has gone
 		})
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	t.Cleanup(b.Close)
 	return b, Options{Resource: b.URL + "/mcp", Show: person(t)}
 }
@@ -105,21 +100,15 @@ func TestACorrectServerPassesEveryLayer(t *testing.T) {
 			change(&o)
 			steps := New(o).Diagnose(t.Context(), true)
 			for i, s := range steps {
-				if s.State != OK && !(o.Device && s.Layer == atPKCE && s.State == Skipped) {
-					t.Errorf("%+v", s)
-				}
-				if !slices.Contains(Layers, s.Layer) || i >= len(Layers) {
-					t.Errorf("the layer %q is not of the list, or seen twice", s.Layer)
-				}
+				must.Expect(t, s.State == OK || o.Device && s.Layer == atPKCE && s.State == Skipped, "%+v", s)
+				must.Expect(t, slices.Contains(Layers, s.Layer) && i < len(Layers),
+					"the layer %q is not of the list, or seen twice", s.Layer)
 			}
-			if len(steps) != len(Layers) {
-				t.Errorf("%d steps, expected %d", len(steps), len(Layers))
-			}
+			must.Expect(t, len(steps) == len(Layers), "%d steps, expected %d", len(steps), len(Layers))
 		})
 	}
-	if steps := New(o).Diagnose(t.Context(), false); broken(steps) != nil || steps[len(steps)-1].Saw != "it needs a person: --login" {
-		t.Errorf("without a person: %+v", steps)
-	}
+	steps := New(o).Diagnose(t.Context(), false)
+	must.Expect(t, broken(steps) == nil && steps[len(steps)-1].Saw == "it needs a person: --login", "without a person: %+v", steps)
 }
 
 // Each misconfiguration is named, alone.
@@ -198,13 +187,11 @@ func TestEveryMisconfigurationIsNamed(t *testing.T) {
 				row.change(&o)
 			}
 			steps := New(o).Diagnose(t.Context(), true)
-			if got := broken(steps); !slices.Equal(got, []string{want}) {
-				t.Fatalf("the faults are %q: %+v", got, steps)
-			}
+			got := broken(steps)
+			must.Assert(t, slices.Equal(got, []string{want}), "the faults are %q: %+v", got, steps)
 			for _, s := range steps {
-				if s.Fault == want && (s.Clause == "" || s.Remedy == "" || s.Saw == "" || s.Layer != faults[want].layer) {
-					t.Errorf("the step is not complete: %+v", s)
-				}
+				must.Expect(t, s.Fault != want || s.Clause != "" && s.Remedy != "" && s.Saw != "" && s.Layer == faults[want].layer,
+					"the step is not complete: %+v", s)
 			}
 		})
 	}
@@ -213,9 +200,8 @@ func TestEveryMisconfigurationIsNamed(t *testing.T) {
 // Every fault of the table is complete, and its clause is one of the contract or a section of a standard.
 func TestFaultsAreComplete(t *testing.T) {
 	for name, f := range faults {
-		if s := f.step(name, Fails, "x"); s.Remedy == "" || !slices.Contains(Layers, s.Layer) {
-			t.Errorf("%s: %+v", name, s)
-		}
+		s := f.step(name, Fails, "x")
+		must.Expect(t, s.Remedy != "" && slices.Contains(Layers, s.Layer), "%s: %+v", name, s)
 	}
 }
 
@@ -227,9 +213,7 @@ func TestNoStepShowsASecret(t *testing.T) {
 		}
 	})
 	steps := New(o).Diagnose(t.Context(), true)
-	if broken(steps)[0] != "token-not-accepted" {
-		t.Fatalf("%+v", steps)
-	}
+	must.Assert(t, broken(steps)[0] == "token-not-accepted", "%+v", steps)
 	if shown, err := json.Marshal(steps); err != nil || strings.Contains(string(shown), "eyJ") || !strings.Contains(string(shown), "[redacted]") {
 		t.Errorf("%s %v", shown, err)
 	}
@@ -240,14 +224,12 @@ func TestAddresses(t *testing.T) {
 		"https://drupal.example": "https://drupal.example/mcp", "https://drupal.example/": "https://drupal.example/mcp",
 		"https://drupal.example/tools/mcp": "https://drupal.example/tools/mcp", "http://127.0.0.1:8081/mcp": "http://127.0.0.1:8081/mcp", "http://localhost": "http://localhost/mcp",
 	} {
-		if got, err := Address(given); err != nil || got != want {
-			t.Errorf("%s: %s %v", given, got, err)
-		}
+		got, err := Address(given)
+		must.Expect(t, err == nil && got == want, "%s: %s %v", given, got, err)
 	}
 	for _, given := range []string{"drupal.example", "ftp://drupal.example", "http://drupal.example/mcp", "https://a:b@drupal.example/mcp", "https://drupal.example/mcp?x=1", "http://127.0.0.1.example/mcp"} {
-		if got, err := Address(given); err == nil {
-			t.Errorf("%s is taken as %s", given, got)
-		}
+		got, err := Address(given)
+		must.Expect(t, err != nil, "%s is taken as %s", given, got)
 	}
 }
 
@@ -261,9 +243,7 @@ func TestLoginInABrowser(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			got, err := New(o).LogIn(t.Context())
-			if err == nil && (got.Access == "" || got.Refresh == "") {
-				t.Error("the token lacks a part")
-			}
+			must.Expect(t, err != nil || got.Access != "" && got.Refresh != "", "the token lacks a part")
 			done <- err
 		}()
 		address, code, _ := strings.Cut(<-shown, " and type in the code ")
@@ -276,9 +256,8 @@ func TestLoginInABrowser(t *testing.T) {
 			b.Run(chromedp.SetValue(`[name=user_code]`, code))
 		}
 		b.Run(chromedp.SendKeys(`[name=account]`, "agent"), chromedp.SendKeys(`[name=password]`, "agent-pass"), chromedp.Click(`[value=allow]`))
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		err := <-done
+		must.Expect(t, err == nil, "%v", err)
 		b.Run(chromedp.WaitReady(`body:not(:has(form)) p`))
 	}
 }
@@ -293,19 +272,14 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	}
 	o.Show = func(string) { t.Error("a person is asked again") }
 	again, err := Open(t.Context(), o, "agent", store, warn)
-	if err != nil || again.Token(t.Context()) != first.Token(t.Context()) {
-		t.Fatalf("the token that was kept is not used: %v", err)
-	}
+	must.Assert(t, err == nil && again.Token(t.Context()) == first.Token(t.Context()), "the token that was kept is not used: %v", err)
 	b.Advance(3 * time.Hour)
 	renewed, err := Open(t.Context(), o, "agent", store, warn)
-	if err != nil || renewed.Token(t.Context()) == first.Token(t.Context()) {
-		t.Fatalf("the expired token is not renewed: %v", err)
-	}
+	must.Assert(t, err == nil && renewed.Token(t.Context()) != first.Token(t.Context()), "the expired token is not renewed: %v", err)
 	before := renewed.Token(t.Context())
 	renewed.renewAt = time.Now().Add(-time.Second) // during a run
-	if after := renewed.Token(t.Context()); after == before || after != renewed.Token(t.Context()) {
-		t.Error("the token is not renewed in use, or each time")
-	}
+	after := renewed.Token(t.Context())
+	must.Expect(t, after != before && after == renewed.Token(t.Context()), "the token is not renewed in use, or each time")
 
 	// Where it is not renewed, the run goes on with the old one and says so once; a person is asked again.
 	b.Authority.Misbehave(authserver.RefusesRefresh)
@@ -318,9 +292,8 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	b.Advance(3 * time.Hour)
 	asked := false
 	o.Show = func(address string) { asked = true; person(t)(address) }
-	if _, err := Open(t.Context(), o, "agent", store, warn); err != nil || !asked {
-		t.Errorf("asked %t: %v", asked, err)
-	}
+	_, err = Open(t.Context(), o, "agent", store, warn)
+	must.Expect(t, err == nil && asked, "asked %t: %v", asked, err)
 
 	// Another resource, another caller and another issuer get none of it.
 	data := must.Get(os.ReadFile(store))(t)
@@ -329,13 +302,11 @@ func TestATokenIsKeptAndRenewed(t *testing.T) {
 	must.Do(t, os.WriteFile(store, []byte(moved), 0o600))
 	asked = false
 	o2.Show = func(address string) { asked = true; person(t)(address) }
-	if _, err := Open(t.Context(), o2, "agent", store, warn); err != nil || !asked || other.Authority.Requests(authserver.TokenPath) != 1 {
-		t.Errorf("asked %t: %v", asked, err)
-	}
+	_, err = Open(t.Context(), o2, "agent", store, warn)
+	must.Expect(t, err == nil && asked && other.Authority.Requests(authserver.TokenPath) == 1, "asked %t: %v", asked, err)
 	must.Do(t, os.Chmod(store, 0o640))
-	if _, err := Open(t.Context(), o2, "agent", store, warn); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a file that others may read: %v", err)
-	}
+	_, err = Open(t.Context(), o2, "agent", store, warn)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "chmod 600"), "a file that others may read: %v", err)
 }
 
 func FuzzAudienceOf(f *testing.F) {
@@ -343,9 +314,8 @@ func FuzzAudienceOf(f *testing.F) {
 		f.Add("e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".x")
 	}
 	f.Fuzz(func(t *testing.T, token string) {
-		if aud, known := audienceOf(token); !known && len(aud) > 0 && strings.Count(token, ".") != 2 {
-			t.Errorf("%q has the audience %q", token, aud)
-		}
+		aud, known := audienceOf(token)
+		must.Expect(t, known || len(aud) == 0 || strings.Count(token, ".") == 2, "%q has the audience %q", token, aud)
 	})
 }
 
@@ -377,9 +347,8 @@ func FuzzDocuments(f *testing.F) {
 		if err := flow.discover(t.Context()); err != nil {
 			return
 		}
-		if !secure(flow.server["token_endpoint"]) || !secure(flow.issuer) {
-			t.Errorf("tokens would go to %v of %q", flow.server["token_endpoint"], flow.issuer)
-		}
+		must.Expect(t, secure(flow.server["token_endpoint"]) && secure(flow.issuer),
+			"tokens would go to %v of %q", flow.server["token_endpoint"], flow.issuer)
 		if token, err := flow.token(t.Context(), url.Values{}, "code"); err == nil && !plain(token.Access) {
 			t.Errorf("the token is %q", token.Access)
 		}

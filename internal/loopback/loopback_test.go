@@ -1,6 +1,10 @@
 package loopback
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
+)
 
 func TestIs(t *testing.T) {
 	for host, want := range map[string]bool{
@@ -8,8 +12,7 @@ func TestIs(t *testing.T) {
 		"": false, ":80": false, "0.0.0.0": false, "192.0.2.1": false, "a.localhost": false, "localhost.example": false, "127.0.0.1.example:80": false,
 		"127.0.0.1:80.example": false, "127.1": false, "evil-localhost": false,
 	} {
-		if got := Is(host); got != want {
-			t.Errorf("Is(%q) = %t, want %t", host, got, want)
-		}
+		got := Is(host)
+		must.Expect(t, got == want, "Is(%q) = %t, want %t", host, got, want)
 	}
 }

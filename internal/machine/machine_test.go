@@ -8,28 +8,27 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // What the machine is to blame for begins with its name, whatever wraps the error; what a bridge does is never its fault.
 func TestFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENETUNREACH, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC} {
 		err := fmt.Errorf("cannot connect: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", errno)})
-		if why := Fault(err); !strings.HasPrefix(why, "the machine") || !strings.ContainsAny(why, ":") {
-			t.Errorf("%v: %q", errno, why)
-		}
+		why := Fault(err)
+		must.Expect(t, strings.HasPrefix(why, "the machine") && strings.ContainsAny(why, ":"), "%v: %q", errno, why)
 	}
 	for _, err := range []error{nil, errors.New("x"), syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, os.ErrDeadlineExceeded} {
-		if why := Fault(err); why != "" {
-			t.Errorf("%v is blamed on the machine: %s", err, why)
-		}
+		why := Fault(err)
+		must.Expect(t, why == "", "%v is blamed on the machine: %s", err, why)
 	}
 }
 
 func TestWorkersAreAtLeastOneAndAtMostThoseWanted(t *testing.T) {
 	for _, wanted := range []int{1, 4, 12} {
-		if n, why := Workers(wanted); n < 1 || n > wanted || n < wanted && why == "" {
-			t.Errorf("%d of %d workers: %q", n, wanted, why)
-		}
+		n, why := Workers(wanted)
+		must.Expect(t, n >= 1 && n <= wanted && (n >= wanted || why != ""), "%d of %d workers: %q", n, wanted, why)
 	}
 }
 
@@ -38,8 +37,7 @@ func TestWorkersAreAtLeastOneAndAtMostThoseWanted(t *testing.T) {
 func TestGarbageLeavesTheHeapWithinItsBytes(t *testing.T) {
 	const most = 96 << 20
 	for live, want := range map[uint64]int{0: mostGarbage, 10 << 20: mostGarbage, 32 << 20: 200, 48 << 20: 100, 90 << 20: leastGarbage, 300 << 20: leastGarbage} {
-		if got := garbage(live, most); got != want {
-			t.Errorf("%d MiB live: %d %% of garbage, want %d", live>>20, got, want)
-		}
+		got := garbage(live, most)
+		must.Expect(t, got == want, "%d MiB live: %d %% of garbage, want %d", live>>20, got, want)
 	}
 }

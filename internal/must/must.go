@@ -1,11 +1,10 @@
-// Package must ends a test whose preparations fail. What a test is about it compares itself, and says what it wanted.
+// Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
+// else came.
 package must
 
-import "testing"
-
 // Get returns a value, or ends the test with the error: must.Get(os.ReadFile(path))(t).
-func Get[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
+func Get[T any](value T, err error) func(tester) T {
+	return func(t tester) T {
 		t.Helper()
 		Do(t, err)
 		return value
@@ -13,9 +12,39 @@ func Get[T any](value T, err error) func(testing.TB) T {
 }
 
 // Do ends the test with the error, if there is one.
-func Do(t testing.TB, err error) {
+func Do(t tester, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	Assert(t, err == nil, "%v", err)
+}
+
+// tester is a test, a fuzz target or a test of drawn values.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+}
+
+// Expect fails the test unless the condition holds, in words that say what there was instead, and goes on.
+func Expect(t tester, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(format, args...)
+	}
+}
+
+// Assert is Expect for what the rest of the test depends on: it ends the test.
+func Assert(t tester, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(format, args...)
+	}
+}
+
+// Need skips the test unless what it needs is there.
+func Need(t tester, there bool, format string, args ...any) {
+	t.Helper()
+	if !there {
+		t.Skipf(format, args...)
 	}
 }

@@ -3,6 +3,8 @@ package processor
 import (
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
@@ -17,24 +19,20 @@ func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
 			}
 			return time.Millisecond
 		})
-		if got < c.least || got > c.most {
-			t.Errorf("%s: the share is %.2f, want %.2f to %.2f", name, got, c.least, c.most)
-		}
+		must.Expect(t, got >= c.least && got <= c.most, "%s: the share is %.2f, want %.2f to %.2f", name, got, c.least, c.most)
 	}
 }
 
 func TestWhatThisProcessComputesIsUsed(t *testing.T) {
 	before, _ := Used()
 	Share(100)
-	if after, _ := Used(); after <= before {
-		t.Errorf("%s were used before a computation and %s after it", before, after)
-	}
+	after, _ := Used()
+	must.Expect(t, after > before, "%s were used before a computation and %s after it", before, after)
 }
 
 func TestShareIsAPart(t *testing.T) {
 	for name, measure := range map[string]func(int) float64{"share": Share, "granted": Granted} {
-		if got := measure(10); got <= 0 || got > 1 {
-			t.Errorf("%s: the share is %v", name, got)
-		}
+		got := measure(10)
+		must.Expect(t, got > 0 && got <= 1, "%s: the share is %v", name, got)
 	}
 }

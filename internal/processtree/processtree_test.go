@@ -26,9 +26,8 @@ func run(t *testing.T, g *processtree.Group, script string, numbers int) (tree *
 	for range numbers {
 		var pid int
 		line, err := lines.ReadString('\n')
-		if _, scanned := fmt.Sscan(line, &pid); err != nil || scanned != nil {
-			t.Fatalf("%q: expected the number of a process, got %q (%v)", script, line, err)
-		}
+		_, scanned := fmt.Sscan(line, &pid)
+		must.Assert(t, err == nil && scanned == nil, "%q: expected the number of a process, got %q (%v)", script, line, err)
 		pids = append(pids, pid)
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
@@ -56,23 +55,17 @@ func TestCloseEndsEveryDescendant(t *testing.T) {
 		{name: "a daemon with no environment that ignores SIGTERM", script: `(env -i setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 1; done' &); exit`, processes: 1, linuxOnly: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.linuxOnly && runtime.GOOS != "linux" {
-				t.Skip("SKIPPED: only Linux shows whose descendant a process is")
-			}
+			must.Need(t, !c.linuxOnly || runtime.GOOS == "linux", "SKIPPED: only Linux shows whose descendant a process is")
 			g := processtree.NewGroup()
 			_, cmd, pids := run(t, g, c.script, c.processes)
 			for _, pid := range pids {
-				if !runs(pid) {
-					t.Fatalf("process %d has ended already: this proves nothing", pid)
-				}
+				must.Assert(t, runs(pid), "process %d has ended already: this proves nothing", pid)
 			}
 			waited := make(chan error, 1)
 			go func() { waited <- cmd.Wait() }()
 			g.Close(50 * time.Millisecond)
 			for _, pid := range pids {
-				if runs(pid) {
-					t.Errorf("process %d still runs", pid)
-				}
+				must.Expect(t, !runs(pid), "process %d still runs", pid)
 			}
 			select {
 			case <-waited:
@@ -90,9 +83,8 @@ func TestCloseGivesTimeToEnd(t *testing.T) {
 	go func() { waited <- cmd.Wait() }()
 	g.Close(10 * time.Second)
 	<-waited
-	if code := cmd.ProcessState.ExitCode(); code != 7 {
-		t.Errorf("the program ended with %s, expected its own exit code 7", cmd.ProcessState)
-	}
+	code := cmd.ProcessState.ExitCode()
+	must.Expect(t, code == 7, "the program ended with %s, expected its own exit code 7", cmd.ProcessState)
 }
 
 // What forks while it is asked to end leaves none behind that was not asked.
@@ -119,14 +111,11 @@ func TestStopEndsOneTreeOnly(t *testing.T) {
 	_, twoCmd, second := run(t, g, `sleep 100 & echo $!; wait`, 1)
 	one.Stop(time.Second)
 	_ = oneCmd.Wait() // it was ended
-	if runs(first[0]) || !runs(second[0]) {
-		t.Errorf("after Stop of the first tree: the first runs: %t, the second runs: %t; expected only the second", runs(first[0]), runs(second[0]))
-	}
+	must.Expect(t, !runs(first[0]) && runs(second[0]),
+		"after Stop of the first tree: the first runs: %t, the second runs: %t; expected only the second", runs(first[0]), runs(second[0]))
 	g.Close(time.Second)
 	_ = twoCmd.Wait() // it was ended
-	if runs(second[0]) {
-		t.Error("after Close the second tree still runs")
-	}
+	must.Expect(t, !runs(second[0]), "after Close the second tree still runs")
 }
 
 // What the group did not start is not its to end: a child from before, and one that was started beside it.

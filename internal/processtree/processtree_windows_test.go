@@ -65,16 +65,12 @@ func started(t *testing.T, cmd *exec.Cmd, start func() error) windows.Handle {
 		t.Fatalf("expected the number of a process, got %q", line)
 	}
 	handle, err := windows.OpenProcess(windows.SYNCHRONIZE|windows.PROCESS_TERMINATE, false, pid)
-	if err != nil {
-		t.Fatalf("process %d has ended already: this proves nothing (%v)", pid, err)
-	}
+	must.Assert(t, err == nil, "process %d has ended already: this proves nothing (%v)", pid, err)
 	t.Cleanup(func() {
 		_ = windows.TerminateProcess(handle, 1)
 		_ = windows.CloseHandle(handle)
 	})
-	if ended(handle, 0) {
-		t.Fatalf("process %d has ended already: this proves nothing", pid)
-	}
+	must.Assert(t, !ended(handle, 0), "process %d has ended already: this proves nothing", pid)
 	return handle
 }
 
@@ -93,9 +89,7 @@ func TestCloseEndsEveryProcessOfTheJob(t *testing.T) {
 			waited := make(chan error, 1)
 			go func() { waited <- cmd.Wait() }()
 			g.Close(50 * time.Millisecond)
-			if !ended(child, time.Second) {
-				t.Error("the child still runs")
-			}
+			must.Expect(t, ended(child, time.Second), "the child still runs")
 			select {
 			case <-waited:
 			case <-time.After(10 * time.Second):
@@ -113,14 +107,10 @@ func TestStopEndsOneJobOnly(t *testing.T) {
 	second := started(t, two, func() error { _, err := g.Start(two); return err })
 	tree.Stop(50 * time.Millisecond)
 	_ = one.Wait() // it was ended
-	if !ended(first, time.Second) || ended(second, 0) {
-		t.Error("after Stop of the first tree: expected that only the second runs")
-	}
+	must.Expect(t, ended(first, time.Second) && !ended(second, 0), "after Stop of the first tree: expected that only the second runs")
 	g.Close(50 * time.Millisecond)
 	_ = two.Wait() // it was ended
-	if !ended(second, time.Second) {
-		t.Error("after Close the second tree still runs")
-	}
+	must.Expect(t, ended(second, time.Second), "after Close the second tree still runs")
 }
 
 // A process that is killed cannot call Close; the system closes its job then.
@@ -129,7 +119,5 @@ func TestTheJobEndsWithItsOwner(t *testing.T) {
 	child := started(t, owner, owner.Start)
 	must.Do(t, owner.Process.Kill())
 	_ = owner.Wait() // it was killed
-	if !ended(child, 10*time.Second) {
-		t.Error("the child outlives the killed owner of its group")
-	}
+	must.Expect(t, ended(child, 10*time.Second), "the child outlives the killed owner of its group")
 }

@@ -1,6 +1,10 @@
 package processtree
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
+)
 
 func TestParseStat(t *testing.T) {
 	for stat, want := range map[string]process{
@@ -9,14 +13,12 @@ func TestParseStat(t *testing.T) {
 		"12 (line\nend) X 7 9 9 0":      {parent: 7, group: 9, zombie: true},
 		"12 (\xff\xfe) S 4294 12 12 -1": {parent: 4294, group: 12},
 	} {
-		if got, ok := parseStat([]byte(stat)); !ok || got != want {
-			t.Errorf("parseStat(%q) = %+v, %t, expected %+v", stat, got, ok, want)
-		}
+		got, ok := parseStat([]byte(stat))
+		must.Expect(t, ok && got == want, "parseStat(%q) = %+v, %t, expected %+v", stat, got, ok, want)
 	}
 	for _, stat := range []string{"", "12 (sleep)", "12 (sleep) S", "12 (sleep) S x y", "12 sleep S"} {
-		if got, ok := parseStat([]byte(stat)); ok {
-			t.Errorf("parseStat(%q) = %+v, expected a refusal", stat, got)
-		}
+		got, ok := parseStat([]byte(stat))
+		must.Expect(t, !ok, "parseStat(%q) = %+v, expected a refusal", stat, got)
 	}
 }
 

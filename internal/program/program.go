@@ -65,9 +65,7 @@ func Listening(t testing.TB, cmd *exec.Cmd) (address string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
 			go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the server

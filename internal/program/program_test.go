@@ -9,18 +9,14 @@ import (
 
 // Packages that run side by side ask for the program at the same time, and must not link it again.
 func TestTheProgramIsLinkedOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the program is not built")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the program is not built")
 	t.Setenv("BRIDGECHECK", "")
 	first := must.Get(os.Stat(Build(t)))(t)
 	done := make(chan string)
 	for range 3 {
 		go func() {
 			file, err := Path()
-			if err != nil {
-				t.Error(err)
-			}
+			must.Expect(t, err == nil, "%v", err)
 			done <- file
 		}()
 	}
@@ -33,7 +29,6 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 
 func TestANamedProgramIsTaken(t *testing.T) {
 	t.Setenv("BRIDGECHECK", "/opt/bridgecheck")
-	if got := Build(t); got != "/opt/bridgecheck" {
-		t.Errorf("got %s", got)
-	}
+	got := Build(t)
+	must.Expect(t, got == "/opt/bridgecheck", "got %s", got)
 }

@@ -81,9 +81,8 @@ func TestTextHoldsNoSecretInAnyEncoding(t *testing.T) {
 					}
 				}
 				got := r.Text(shown)
-				if !strings.Contains(got, redact.Mark) {
-					t.Errorf("%q as %s within %s: %q still stands as %q", secret, inner, outer, shown, got)
-				}
+				must.Expect(t, strings.Contains(got, redact.Mark),
+					"%q as %s within %s: %q still stands as %q", secret, inner, outer, shown, got)
 			}
 		}
 	}
@@ -103,9 +102,8 @@ func TestTextLeavesTheRestAsItIs(t *testing.T) {
 		"cut off: secret-t… and more":       "cut off: [redacted]… and more",
 		"\xff\xfesecret-one\x00":            "\xff\xfe[redacted]\x00",
 	} {
-		if got := r.Text(in); got != want {
-			t.Errorf("Text(%q) = %q, want %q", in, got, want)
-		}
+		got := r.Text(in)
+		must.Expect(t, got == want, "Text(%q) = %q, want %q", in, got, want)
 	}
 }
 
@@ -118,9 +116,8 @@ func TestWriterSeesSecretsAcrossWrites(t *testing.T) {
 		must.Get(w.Write([]byte(part)))(t)
 	}
 	must.Do(t, w.Close())
-	if got, want := out.String(), "first line\n[redacted]\nlast [redacted]"; got != want {
-		t.Errorf("wrote %q, want %q", got, want)
-	}
+	got, want := out.String(), "first line\n[redacted]\nlast [redacted]"
+	must.Expect(t, got == want, "wrote %q, want %q", got, want)
 }
 
 // written is what a Writer makes of a text that comes in parts of some size. held: see Writer; 0 is as usual.
@@ -157,9 +154,8 @@ func TestWriterSeesSecretsWithinALongLine(t *testing.T) {
 		if !strings.HasPrefix(r.Text(text), want) { // base64 shares characters with what is around it, and quotes stay
 			want = r.Text(text)[:before]
 		}
-		if !strings.Contains(got, redact.Mark) || strings.Contains(got, shown) || !strings.HasPrefix(got, want) {
-			rt.Fatalf("%q after %d bytes, in parts of %d, gives %q", shown, before, part, strings.Trim(got, "xy"))
-		}
+		must.Assert(rt, strings.Contains(got, redact.Mark) && !strings.Contains(got, shown) && strings.HasPrefix(got, want),
+			"%q after %d bytes, in parts of %d, gives %q", shown, before, part, strings.Trim(got, "xy"))
 	})
 }
 
@@ -191,13 +187,10 @@ func TestTextIsIdempotentAndKeepsStrangers(t *testing.T) {
 		r.Add(secret)
 		before, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "after")
 		got := r.Text(before + secret + after)
-		if strings.Contains(got, secret) && !strings.Contains(redact.Mark, secret) {
-			t.Fatalf("%q holds %q", got, secret)
-		}
+		must.Assert(t, !strings.Contains(got, secret) || strings.Contains(redact.Mark, secret), "%q holds %q", got, secret)
 		var none redact.Redactor
-		if text := before + after; none.Text(text) != text {
-			t.Fatalf("without secrets %q became %q", text, none.Text(text))
-		}
+		text := before + after
+		must.Assert(t, none.Text(text) == text, "without secrets %q became %q", text, none.Text(text))
 	})
 }
 

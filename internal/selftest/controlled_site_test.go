@@ -53,13 +53,10 @@ func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 	}
 	client := must.Get(control.New(address, token))(t)
 	remote, err := suitessite.OpenRemote(t.Context(), client)
-	if err != nil {
-		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
-	}
+	must.Assert(t, err == nil, "the control plane of %s, with the token of %s: %v", address, controlToken, err)
 	t.Cleanup(func() {
-		if err := remote.Restore(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("the site could not be put back as it was: %v", err)
-		}
+		err := remote.Restore(context.WithoutCancel(t.Context()))
+		must.Expect(t, err == nil, "the site could not be put back as it was: %v", err)
 	})
 	return address, remote
 }
@@ -67,24 +64,19 @@ func controlledSite(t *testing.T) (address string, remote *suitessite.Remote) {
 // A mutant fails the same clauses before a site that is changed through its control plane as over the mock of the testbed,
 // which the golden sets name.
 func TestMutantsBeforeAControlledSite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs the suites once for each of the mutants")
-	}
+	must.Need(t, !testing.Short(), "it runs the suites once for each of the mutants")
 	golden := must.Get(selftest.Golden())(t)
 	for _, name := range killedOnAControlledSite {
 		t.Run(name, func(t *testing.T) {
 			m, ok := mutants.Find(name)
-			if !ok {
-				t.Fatalf("there is no mutant %s", name)
-			}
+			must.Assert(t, ok, "there is no mutant %s", name)
 			failed := map[string]bool{}
 			for _, r := range runBeforeControlledSite(t, m, golden[name]).Results {
 				switch r.Verdict {
 				case reports.Fail, reports.Warn, reports.Error:
 					failed[r.ID] = true
-					if !slices.Contains(golden[name], r.ID) && !slices.Contains(m.MayFail, r.ID) {
-						t.Errorf("%s is %s here and not over the mock: %s", r.ID, r.Verdict, r.Message)
-					}
+					must.Expect(t, slices.Contains(golden[name], r.ID) || slices.Contains(m.MayFail, r.ID),
+						"%s is %s here and not over the mock: %s", r.ID, r.Verdict, r.Message)
 				case reports.NotTestable:
 					t.Logf("%s is not testable: %s", r.ID, r.Message)
 				}
@@ -102,9 +94,7 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 
 // A change of the site whose response is lost is undone as any other: what the next check finds is not the site of this one.
 func TestAChangeWithoutAResponse(t *testing.T) {
-	if *siteURL != "" {
-		t.Skip("SKIPPED: -site: the control plane's responses are not lost")
-	}
+	must.Need(t, *siteURL == "", "SKIPPED: -site: the control plane's responses are not lost")
 	site := must.Get(fixtures.Builtin("default"))(t)
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
 	lost := false
@@ -123,14 +113,10 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 		verdict reports.Verdict
 	}{{"access/anonymous-granted", reports.NotTestable}, {"access/route-permission", reports.Pass}} {
 		for _, r := range runBefore(t, mutants.Mutant{}, server.URL, remote, []string{want.id}).Results {
-			if r.Verdict != want.verdict {
-				t.Errorf("%s is %s, want %s: %s", r.ID, r.Verdict, want.verdict, r.Message)
-			}
+			must.Expect(t, r.Verdict == want.verdict, "%s is %s, want %s: %s", r.ID, r.Verdict, want.verdict, r.Message)
 		}
 	}
-	if !lost {
-		t.Error("no response was lost")
-	}
+	must.Expect(t, lost, "no response was lost")
 }
 
 // A Drupal reads 72 bytes of a password, as bcrypt does, names the configuration of a role after it, and locks an account after five

@@ -31,14 +31,11 @@ func TestFrontChecksThatUseTheMockSaySo(t *testing.T) {
 	for _, profile := range testbed.Profiles() {
 		t.Run(profile.Name, func(t *testing.T) {
 			bed, target, o, err := start(mutants.Mutant{Profile: profile.Name}, engine.Options{Contract: contract.Draft, Cases: fewCases, Skip: append(profile.Skip, "load")}, &authserver.Keys{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer bed.Close()
 			o.Pass.Observe = func(c check.Check, found check.Outcome) {
-				if c.Sees == check.Front && found.AtSite && !c.ByMock {
-					t.Errorf("%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
-				}
+				must.Expect(t, c.Sees != check.Front || !found.AtSite || c.ByMock,
+					"%s looks at the mock or changes it: add ByMock: true to its declaration", c.ID)
 			}
 			must.Get(engine.Run(t.Context(), target, o))(t)
 		})
@@ -75,9 +72,8 @@ func sample(t *testing.T) (all []mutants.Mutant, only map[string][]string) {
 			only[v.Name] = []string{"list/answers-json", "describe/answers-tool", "describe/missing-name", "invoke/answers-result", "invoke/unknown-404", "http/nosniff"}
 		}
 	}
-	if n := len(all) - variants; n < 80 || variants < 20 {
-		t.Fatalf("the sample has %d mutants and %d variants, want 80 and 20", n, variants)
-	}
+	n := len(all) - variants
+	must.Assert(t, n >= 80 && variants >= 20, "the sample has %d mutants and %d variants, want 80 and 20", n, variants)
 	if names := strings.Fields(os.Getenv(facesNames)); len(names) > 0 {
 		all = slices.DeleteFunc(all, func(m mutants.Mutant) bool { return !slices.Contains(names, m.Name) })
 	}
@@ -98,9 +94,7 @@ const rounds = 3
 
 // The engine, RunT and Ginkgo reach the same verdicts on the same bridges.
 func TestFacesAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the three faces are not compared")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the three faces are not compared")
 	all, only := sample(t)
 	faces := []string{"TestByRunT", "TestByGinkgo"}
 	byEngine := map[string][]verdicts{}
@@ -136,9 +130,7 @@ func TestFacesAgree(t *testing.T) {
 	}
 	for _, m := range left {
 		for _, face := range faces {
-			if differ(face, m.Name) {
-				t.Errorf("%s, mutant %s: %v, the engine says %v", face, m.Name, by[face][m.Name], byEngine[m.Name])
-			}
+			must.Expect(t, !differ(face, m.Name), "%s, mutant %s: %v, the engine says %v", face, m.Name, by[face][m.Name], byEngine[m.Name])
 		}
 	}
 }
@@ -150,9 +142,7 @@ func byFace(t *testing.T, face, names string) (found map[string]verdicts) {
 	child.Env = append(os.Environ(), facesDir+"="+dir, facesNames+"="+names)
 	output, _ := child.CombinedOutput() // it fails, as mutants do
 	data, err := os.ReadFile(filepath.Join(dir, "found.json"))
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", face, err, output)
-	}
+	must.Assert(t, err == nil, "%s: %v\n%s", face, err, output)
 	must.Do(t, json.Unmarshal(data, &found))
 	return found
 }
@@ -163,18 +153,14 @@ func write(t *testing.T, found map[string]verdicts) {
 }
 
 func TestByRunT(t *testing.T) {
-	if os.Getenv(facesDir) == "" {
-		t.Skip("it is for TestFacesAgree to run")
-	}
+	must.Need(t, os.Getenv(facesDir) != "", "it is for TestFacesAgree to run")
 	all, only := sample(t)
 	found := map[string]verdicts{}
 	defer func() { write(t, found) }()
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer bed.Close()
 			found[m.Name] = ofReport(suites.RunT(t, target, o))
 		})
@@ -182,9 +168,7 @@ func TestByRunT(t *testing.T) {
 }
 
 func TestByGinkgo(t *testing.T) {
-	if os.Getenv(facesDir) == "" {
-		t.Skip("it is for TestFacesAgree to run")
-	}
+	must.Need(t, os.Getenv(facesDir) != "", "it is for TestFacesAgree to run")
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	all, only := sample(t)
 	found := map[string]verdicts{}

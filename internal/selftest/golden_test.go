@@ -35,22 +35,17 @@ func TestGoldenSetsAreUpToDate(t *testing.T) {
 		text := must.Get(fs.ReadFile(goldenFiles, name))(t)
 		have[filepath.Base(name)] = string(text)
 	}
-	if !maps.Equal(have, want) {
-		t.Errorf("the golden files are not one for each area in the order of the entries: %s", killMatrixCommand)
-	}
+	must.Expect(t, maps.Equal(have, want), "the golden files are not one for each area in the order of the entries: %s", killMatrixCommand)
 }
 
 func TestKillMatrixIsUpToDate(t *testing.T) {
 	page := must.Get(os.ReadFile(filepath.Join("..", "..", killMatrix)))(t)
 	var want strings.Builder
 	must.Do(t, WriteKillMatrix(&want))
-	if string(page) != want.String() {
-		t.Errorf("%s does not fit the mutants and their golden sets: %s", killMatrix, killMatrixCommand)
-	}
+	must.Expect(t, string(page) == want.String(), "%s does not fit the mutants and their golden sets: %s", killMatrix, killMatrixCommand)
 	page = must.Get(os.ReadFile(filepath.Join("..", "..", trustPage)))(t)
-	if line := loadGolden(t).figures(); !strings.Contains(string(page), line+"\n") {
-		t.Errorf("%s lacks %q: %s", trustPage, line, killMatrixCommand)
-	}
+	line := loadGolden(t).figures()
+	must.Expect(t, strings.Contains(string(page), line+"\n"), "%s lacks %q: %s", trustPage, line, killMatrixCommand)
 }
 
 // Every way to forget the golden set of a mutant ends in the command that fixes it.
@@ -74,9 +69,8 @@ func TestOutdatedGoldenSetsNameTheCommand(t *testing.T) {
 				sets[m.Name] = m.Breaks
 			}
 			c.change(sets)
-			if lines := sets.outdated(); !slices.Equal(lines, []string{c.line}) {
-				t.Errorf("the lines are %q, not %q", lines, c.line)
-			}
+			lines := sets.outdated()
+			must.Expect(t, slices.Equal(lines, []string{c.line}), "the lines are %q, not %q", lines, c.line)
 		})
 	}
 }
@@ -99,18 +93,13 @@ func TestUpdateOfOneMutant(t *testing.T) {
 	sets := must.Get(readGolden(os.DirFS(dir)))(t)
 	want := maps.Clone(loadGolden(t))
 	want[m.Name] = row.Failed
-	if !maps.EqualFunc(sets, want, slices.Equal) {
-		t.Errorf("the sets are %v", sets)
-	}
+	must.Expect(t, maps.EqualFunc(sets, want, slices.Equal), "the sets are %v", sets)
 	page, err := os.ReadFile(filepath.Join(root, killMatrix))
-	if err != nil || !strings.Contains(string(page), m.Name) {
-		t.Errorf("the kill matrix lacks %s: %v", m.Name, err)
-	}
+	must.Expect(t, err == nil && strings.Contains(string(page), m.Name), "the kill matrix lacks %s: %v", m.Name, err)
 }
 
 func TestUpdateOutsideTheSourceTree(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := Update(); !errors.Is(err, ErrNoSourceTree) {
-		t.Errorf("the error is %v", err)
-	}
+	err := Update()
+	must.Expect(t, errors.Is(err, ErrNoSourceTree), "the error is %v", err)
 }

@@ -22,39 +22,27 @@ func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 			whole[m.Mechanism()]++
 			continue
 		}
-		if whole[m.Mechanism()] == 0 {
-			t.Errorf("%s is tested by %v before any of its mechanism is tested by all clauses", m.Name, ids)
-		}
+		must.Expect(t, whole[m.Mechanism()] != 0, "%s is tested by %v before any of its mechanism is tested by all clauses", m.Name, ids)
 		for _, id := range slices.Concat(m.Breaks, golden[m.Name]) {
-			if !slices.Contains(ids, id) {
-				t.Errorf("%s is not tested by %s, which fails of it", m.Name, id)
-			}
+			must.Expect(t, slices.Contains(ids, id), "%s is not tested by %s, which fails of it", m.Name, id)
 		}
 	}
 	areas := map[string]bool{}
 	for mechanism, n := range whole {
 		areas[mechanism.Area] = true
-		if n != 1 {
-			t.Errorf("%d mutants of %+v are tested by all clauses", n, mechanism)
-		}
+		must.Expect(t, n == 1, "%d mutants of %+v are tested by all clauses", n, mechanism)
 	}
 	for _, a := range mutants.Areas() {
-		if !areas[a.Name] {
-			t.Errorf("no mutant of %s is tested by all clauses", a.Name)
-		}
+		must.Expect(t, areas[a.Name], "no mutant of %s is tested by all clauses", a.Name)
 	}
 	generous := 0
 	for _, v := range mutants.Variants() {
 		var o engine.Options
 		narrower.Narrow(&o, v)
-		if len(o.Only) > 0 {
-			t.Errorf("the correct variant %s is tested only by %v", v.Name, o.Only)
-		}
+		must.Expect(t, len(o.Only) == 0, "the correct variant %s is tested only by %v", v.Name, o.Only)
 		if o.Cases == 0 {
 			generous++
 		}
 	}
-	if generous < 5 {
-		t.Errorf("%d correct variants are tested by all generated cases", generous)
-	}
+	must.Expect(t, generous >= 5, "%d correct variants are tested by all generated cases", generous)
 }

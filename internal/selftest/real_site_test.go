@@ -127,15 +127,11 @@ func missedBeforeRealSite(t *testing.T, m mutants.Mutant) (missed []string) {
 
 // A mutant fails the same clauses before a real site that is only read as over the mock, as far as they can be tested there.
 func TestMutantsBeforeARealSite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs the suites once for each of the mutants")
-	}
+	must.Need(t, !testing.Short(), "it runs the suites once for each of the mutants")
 	for _, name := range killedOnARealSite {
 		t.Run(name, func(t *testing.T) {
 			m, ok := mutants.Find(name)
-			if !ok {
-				t.Fatalf("there is no mutant %s", name)
-			}
+			must.Assert(t, ok, "there is no mutant %s", name)
 			missed := missedBeforeRealSite(t, m)
 			if len(missed) > 0 { // as in the selftest: a busy machine may serve too few at once for a fault that shows under load
 				missed = missedBeforeRealSite(t, m)
@@ -150,16 +146,11 @@ func TestMutantsBeforeARealSite(t *testing.T) {
 // The reference bridge with an endpoint for each tool fails nothing there.
 func TestTheReferenceBeforeARealSite(t *testing.T) {
 	variant, ok := mutants.Find("one-endpoint-a-tool")
-	if !ok {
-		t.Fatal("there is no variant one-endpoint-a-tool")
-	}
+	must.Assert(t, ok, "there is no variant one-endpoint-a-tool")
 	report := runBeforeRealSite(t, variant, engine.Options{})
 	for _, r := range report.Results {
-		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error {
-			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
-		}
+		must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Warn && r.Verdict != reports.Error,
+			"%s is %s: %s", r.ID, r.Verdict, r.Message)
 	}
-	if report.Summary.Pass < 100 {
-		t.Errorf("only %d clauses pass", report.Summary.Pass)
-	}
+	must.Expect(t, report.Summary.Pass >= 100, "only %d clauses pass", report.Summary.Pass)
 }

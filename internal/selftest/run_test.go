@@ -57,21 +57,15 @@ func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bo
 			rows[i], err = test(t.Context(), all[i])
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return rows
 }
 
 // Each mutant is tested by the clauses that it breaks.
 func TestMutantsFailWhatTheyBreak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
+	must.Need(t, !testing.Short(), "takes minutes")
 	for _, row := range evaluate(t, mutants.Mutants(), expectedOnes, func(r Row) bool { return r.Problem == "" && len(r.Missed()) == 0 }) {
-		if row.Problem != "" {
-			t.Errorf("%s: %s", row.Name, row.Problem)
-		}
+		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
 		for _, id := range row.Missed() {
 			t.Errorf("%s: %s did not fail", row.Name, id)
 		}
@@ -80,14 +74,10 @@ func TestMutantsFailWhatTheyBreak(t *testing.T) {
 
 // Each correct variant is tested by every clause that is not about time and load, the first of each mechanism by all cases.
 func TestVariantsFailNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	must.Need(t, !testing.Short(), "takes a minute")
 	const only = "list/* mapping/* schema/* describe/* invoke/* errors/* access/* http/* mcp/*"
 	for _, row := range evaluate(t, mutants.Variants(), only, func(r Row) bool { return r.Problem == "" && len(r.Unexpected()) == 0 }) {
-		if row.Problem != "" {
-			t.Errorf("%s: %s", row.Name, row.Problem)
-		}
+		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
 		for _, id := range row.Unexpected() {
 			t.Errorf("%s: %s failed or was not testable", row.Name, id)
 		}
@@ -96,14 +86,10 @@ func TestVariantsFailNothing(t *testing.T) {
 
 // Every mutant and variant is tested by every clause.
 func TestMatrix(t *testing.T) {
-	if !*full {
-		t.Skip("the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
-	}
+	must.Need(t, *full, "the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
 	matrix := must.Get(All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil))(t)
 	must.Do(t, matrix.WriteText(t.Output()))
-	if !matrix.Good() {
-		t.Error("a mutant survived, a clause is unproven, or a correct variant was blamed")
-	}
+	must.Expect(t, matrix.Good(), "a mutant survived, a clause is unproven, or a correct variant was blamed")
 	golden := must.Get(Golden())(t)
 	for _, line := range matrix.Drift(golden) {
 		t.Error(line)
@@ -122,36 +108,27 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 		return row, ctx.Err()
 	}
 	matrix := must.Get(All(t.Context(), []mutants.Mutant{{Name: "never blamed"}, {Name: "blamed once"}}, 1, test, nil))(t)
-	if f := matrix.Figures; f.FalseAlarms != 0 || f.Again != 1 {
-		t.Errorf("%d false alarms and %d tested again, not 0 and 1", f.FalseAlarms, f.Again)
-	}
-	if runs["never blamed"] != 1 || runs["blamed once"] != 2 {
-		t.Errorf("the runs are %v, not 1 and 2", runs)
-	}
+	f := matrix.Figures
+	must.Expect(t, f.FalseAlarms == 0 && f.Again == 1, "%d false alarms and %d tested again, not 0 and 1", f.FalseAlarms, f.Again)
+	must.Expect(t, runs["never blamed"] == 1 && runs["blamed once"] == 2, "the runs are %v, not 1 and 2", runs)
 }
 
 // A request with which a check cleans up after the fault does not show it.
 // A body of which the report has only the beginning cannot be sent again by curl, so no line claims to.
 func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	m, ok := mutants.Find("announced-body-unbounded")
-	if !ok {
-		t.Fatal("the mutant is gone")
-	}
+	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
 	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
 		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
 	}
-	if r.Curl != "" {
-		t.Errorf("%s: %s sends other bytes", r.Message, r.Curl)
-	}
+	must.Expect(t, r.Curl == "", "%s: %s sends other bytes", r.Message, r.Curl)
 }
 
 func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	m, ok := mutants.Find("circular-reference-as-it-is")
-	if !ok {
-		t.Fatal("the mutant is gone")
-	}
+	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
 	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {

@@ -17,25 +17,18 @@ func TestShardsHoldEachEntryOnce(t *testing.T) {
 		times, sizes := map[string]int{}, []int{}
 		for i := range 3 {
 			mine, others, err := Shard(all, golden, i+1, 3, full)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(mine)+len(others) != len(all) {
-				t.Errorf("shard %d has %d entries and leaves %d of %d", i+1, len(mine), len(others), len(all))
-			}
+			must.Do(t, err)
+			must.Expect(t, len(mine)+len(others) == len(all),
+				"shard %d has %d entries and leaves %d of %d", i+1, len(mine), len(others), len(all))
 			for _, m := range mine {
 				times[m.Name]++
 			}
 			sizes = append(sizes, len(mine))
 		}
 		for _, m := range all {
-			if times[m.Name] != 1 {
-				t.Errorf("%s is in %d shards", m.Name, times[m.Name])
-			}
+			must.Expect(t, times[m.Name] == 1, "%s is in %d shards", m.Name, times[m.Name])
 		}
-		if slices.Min(sizes) < len(all)/5 {
-			t.Errorf("the shards have %v entries", sizes)
-		}
+		must.Expect(t, slices.Min(sizes) >= len(all)/5, "the shards have %v entries", sizes)
 	}
 }
 
@@ -84,16 +77,12 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 			good := true
 			for i := range 4 {
 				mine, others, err := Shard(all, golden, i+1, 4, false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				m := outcome(mine)
 				m.Complete(others, golden)
 				good = good && m.Good()
 			}
-			if good != c.good {
-				t.Errorf("the shards are good: %t", good)
-			}
+			must.Expect(t, good == c.good, "the shards are good: %t", good)
 		})
 	}
 }
@@ -102,9 +91,7 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 func TestCompleteKeepsFigures(t *testing.T) {
 	golden := must.Get(Golden())(t)
 	mine, others, err := Shard(mutants.All(), golden, 1, 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rows := make([]Row, len(mine))
 	for i, m := range mine {
 		rows[i] = newRow(m)
@@ -112,7 +99,6 @@ func TestCompleteKeepsFigures(t *testing.T) {
 	m := newMatrix(rows, nil)
 	before := m.Figures
 	m.Complete(others, golden)
-	if m.Figures != before || m.Good() {
-		t.Errorf("a shard in which nothing failed is good: %t, with %+v in place of %+v", m.Good(), m.Figures, before)
-	}
+	must.Expect(t, m.Figures == before && !m.Good(),
+		"a shard in which nothing failed is good: %t, with %+v in place of %+v", m.Good(), m.Figures, before)
 }

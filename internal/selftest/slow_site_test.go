@@ -65,24 +65,19 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 
 // A mutant fails before a slow site what it fails before a fast one, and the reference bridge nothing.
 func TestRowsSideBySide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for a slow site")
-	}
+	must.Need(t, !testing.Short(), "it waits for a slow site")
 	killed := []string{"arguments-through-float64", "result-falsy-as-null", "empty-arguments-500", "error-data-lost",
 		"invalid-arguments-422", "error-is-a-string", "messages-say-nothing"}
 	var clauses []string
 	for _, name := range killed {
 		m, ok := mutants.Find(name)
-		if !ok {
-			t.Fatalf("there is no mutant %s", name)
-		}
+		must.Assert(t, ok, "there is no mutant %s", name)
 		clauses = append(clauses, m.Breaks...)
 		t.Run(name, func(t *testing.T) {
 			verdicts, _ := runBeforeSlowSite(t, m, false, m.Breaks...)
 			for _, id := range m.Breaks {
-				if v := verdicts[id]; v != reports.Fail && v != reports.Warn {
-					t.Errorf("%s is %s", id, v)
-				}
+				v := verdicts[id]
+				must.Expect(t, v == reports.Fail || v == reports.Warn, "%s is %s", id, v)
 			}
 		})
 	}
@@ -90,23 +85,15 @@ func TestRowsSideBySide(t *testing.T) {
 		slices.Sort(clauses)
 		verdicts, most := runBeforeSlowSite(t, mutants.Mutant{}, false, slices.Compact(clauses)...)
 		for id, v := range verdicts {
-			if v != reports.Pass {
-				t.Errorf("%s is %s", id, v)
-			}
+			must.Expect(t, v == reports.Pass, "%s is %s", id, v)
 		}
-		if most < 8 {
-			t.Errorf("the site had %d requests at a time, want many", most)
-		}
+		must.Expect(t, most >= 8, "the site had %d requests at a time, want many", most)
 	})
 	t.Run("reference before a site with one process", func(t *testing.T) {
 		verdicts, most := runBeforeSlowSite(t, mutants.Mutant{}, true, "invoke/error-data-kept")
 		for id, v := range verdicts {
-			if v != reports.Pass {
-				t.Errorf("%s is %s", id, v)
-			}
+			must.Expect(t, v == reports.Pass, "%s is %s", id, v)
 		}
-		if most > 8 {
-			t.Errorf("the site had %d requests at a time, which it serves no faster than one after the other", most)
-		}
+		must.Expect(t, most <= 8, "the site had %d requests at a time, which it serves no faster than one after the other", most)
 	})
 }

@@ -3,7 +3,6 @@ package selftest
 import (
 	"context"
 	"flag"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -30,9 +30,7 @@ var guessed = []string{"password-folded", "password-trimmed", "password-cut-at-7
 // TestStanding tests mutants and correct variants as bridges that are up, of which the run knows nothing, and as bridges that it
 // has started itself, as with --exec: on the clauses that can be tested both ways the verdicts are the same.
 func TestStanding(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no mutant is tested as a bridge that is up")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no mutant is tested as a bridge that is up")
 	keys := &authserver.Keys{}
 	all := slices.Concat(evenly(mutants.Mutants(), *standing), evenly(mutants.Variants(), max(2, *standing/10)))
 	for _, name := range guessed {
@@ -85,9 +83,7 @@ func testReal(t *testing.T, m mutants.Mutant, only []string, keys *authserver.Ke
 		}
 	}
 	bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only, Cases: fewCases}, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer bed.Close()
 	o.Bridge.Advance, o.Bridge.Owned = nil, owned
 	if owned {
@@ -100,9 +96,7 @@ func testReal(t *testing.T, m mutants.Mutant, only []string, keys *authserver.Ke
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	report, err := engine.Run(ctx, target, o)
-	if err != nil {
-		t.Fatal(fmt.Errorf("owned %v: %w", owned, err))
-	}
+	must.Assert(t, err == nil, "owned %v: %v", owned, err)
 	results := map[string]reports.Result{}
 	for _, r := range report.Results {
 		results[r.ID] = r

@@ -81,9 +81,7 @@ func TestParseRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Parse = %v, want an error with %q", err, c.says)
 			}
-			if err != nil && strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the error shows the secret: %v", err)
-			}
+			must.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2"), "the error shows the secret: %v", err)
 		})
 	}
 }
@@ -118,20 +116,16 @@ func TestOptionsNameWhatIsMissing(t *testing.T) {
 }
 
 func TestArgumentsStayAsWritten(t *testing.T) {
-	f, err := settings.Parse("f.yaml", []byte(`
+	f := must.Get(settings.Parse("f.yaml", []byte(`
 invocations:
 - tool: a
   arguments: {z: 12345678901234567890123, a: 1.10, day: 2024-01-01, yes: on, oct: 0o17, hex: 0x1F, point: .5, 1: "<&>", none: ~, list: &l [true], again: *l}
   identity: anonymous
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
-	if got := string(o.Callers.Invocations[0].Arguments); got != want {
-		t.Errorf("the arguments are\n%s\nwant\n%s", got, want)
-	}
+	got := string(o.Callers.Invocations[0].Arguments)
+	must.Expect(t, got == want, "the arguments are\n%s\nwant\n%s", got, want)
 }
 
 func TestASecretLosesWhatEditorsAdd(t *testing.T) {
@@ -141,9 +135,7 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	f := must.Get(settings.Parse(filepath.Join(dir, "f.yaml"), []byte("identities: {agent: {bearer: {file: token}}, agent2: {bearer: {env: API_KEY}}}")))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	for who, c := range o.Callers.Credentials {
-		if c.Token != "k-1 2" {
-			t.Errorf("%s has the token %q", who, c.Token)
-		}
+		must.Expect(t, c.Token == "k-1 2", "%s has the token %q", who, c.Token)
 	}
 }
 
@@ -170,18 +162,15 @@ invocations:
   expect: {result: []}
 `)))(t)
 	o := must.Get(f.Options(context.Background(), engine.Options{Capabilities: engine.DefaultCapabilities}))(t)
-	if c := o.Callers.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
-		t.Errorf("the login gave the cookie %q, want a session", c)
-	}
-	if open := loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie); !open {
-		t.Error("the login opened no session")
-	}
+	c := o.Callers.Credentials["agent"].Cookie
+	must.Expect(t, strings.HasPrefix(c, "SESS"), "the login gave the cookie %q, want a session", c)
+	open := loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie)
+	must.Expect(t, open, "the login opened no session")
 	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Callers.Credentials["agent"].Cookie) {
 		t.Errorf("End = %v, and the session is open still or an error came", err)
 	}
-	if err := f.End(t.Context(), f.Sessions()...); err != nil {
-		t.Errorf("ending what is ended: %v", err)
-	}
+	err := f.End(t.Context(), f.Sessions()...)
+	must.Expect(t, err == nil, "ending what is ended: %v", err)
 	if c := o.Callers.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
 		t.Errorf("basic gave %q", c.User)
 	}
@@ -214,8 +203,6 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("settings: {page_size: 1e9}\ninvocations: [{tool: t, arguments: {? [1] : 2}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := settings.Parse("f.yaml", data)
-		if err == nil && file == nil {
-			t.Error("neither a file nor an error")
-		}
+		must.Expect(t, err != nil || file != nil, "neither a file nor an error")
 	})
 }

@@ -18,13 +18,10 @@ identities:
   service: {client_credentials: {token_url: "http://127.0.0.1/token", client_id: a, client_secret: {env: A}}}
   admin: {client_credentials: {token_url: "https://drupal.example.org/token", client_id: a, client_secret: {env: A}}}
 `)))(t)
-	if got, want := file.Exposed(), []string{"http://bridge.example.org/base", "http://drupal.example.org"}; !slices.Equal(got, want) {
-		t.Errorf("Exposed() = %q, expected %q", got, want)
-	}
+	got, want := file.Exposed(), []string{"http://bridge.example.org/base", "http://drupal.example.org"}
+	must.Expect(t, slices.Equal(got, want), "Exposed() = %q, expected %q", got, want)
 	none, err := settings.Parse("x.yaml", []byte("url: http://bridge.example.org\n"))
-	if err != nil || none.Exposed() != nil {
-		t.Errorf("without secrets Exposed() = %q (%v), expected none", none.Exposed(), err)
-	}
+	must.Expect(t, err == nil && none.Exposed() == nil, "without secrets Exposed() = %q (%v), expected none", none.Exposed(), err)
 }
 
 func TestExposes(t *testing.T) {
@@ -32,8 +29,7 @@ func TestExposes(t *testing.T) {
 		"http://bridge.example.org": true, "HTTP://192.0.2.1:8080/x": true, "http://[2001:db8::1]": true, "http://localhost.example.org": true, "http://127.0.0.1.example.org": true,
 		"https://bridge.example.org": false, "http://localhost:8080": false, "http://LocalHost.": false, "http://a.localhost": false, "http://127.8.9.1": false, "http://[::1]:80": false, "": false, "%": false,
 	} {
-		if got := settings.Exposes(address); got != want {
-			t.Errorf("Exposes(%q) = %t, expected %t", address, got, want)
-		}
+		got := settings.Exposes(address)
+		must.Expect(t, got == want, "Exposes(%q) = %t, expected %t", address, got, want)
 	}
 }

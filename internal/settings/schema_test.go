@@ -26,26 +26,17 @@ func TestSchema(t *testing.T) {
 	}
 	page := must.Get(os.ReadFile("../../docs/my-drupal.md"))(t)
 	examples := regexp.MustCompile("(?s)```yaml\n(url:.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(examples) == 0 {
-		t.Fatal("docs/my-drupal.md has no example of a configuration")
-	}
+	must.Assert(t, len(examples) > 0, "docs/my-drupal.md has no example of a configuration")
 	for _, example := range examples {
-		if err := takes(example[1]); err != nil {
-			t.Errorf("the schema refuses the documented configuration: %v", err)
-		}
-		if _, err := settings.Parse("example.yaml", []byte(example[1])); err != nil {
-			t.Errorf("the documented configuration is wrong: %v", err)
-		}
+		err := takes(example[1])
+		must.Expect(t, err == nil, "the schema refuses the documented configuration: %v", err)
+		_, err = settings.Parse("example.yaml", []byte(example[1]))
+		must.Expect(t, err == nil, "the documented configuration is wrong: %v", err)
 	}
 	for _, wrong := range []string{"urll: x", "identities: {nobody: {}}", "identities: {agent: {basic: {user: a, password: hunter2}}}", "timeout: soon", "settings: {page_size: many}", "invocations: [{tol: x}]"} {
-		if takes(wrong) == nil {
-			t.Errorf("the schema takes %s", wrong)
-		}
-		if _, err := settings.Parse("wrong.yaml", []byte(wrong)); err == nil {
-			t.Errorf("a configuration may hold %s", wrong)
-		}
+		must.Expect(t, takes(wrong) != nil, "the schema takes %s", wrong)
+		_, err := settings.Parse("wrong.yaml", []byte(wrong))
+		must.Expect(t, err != nil, "a configuration may hold %s", wrong)
 	}
-	if !bytes.Contains(text, []byte("base URL of a running bridge")) {
-		t.Error("the schema has no descriptions")
-	}
+	must.Expect(t, bytes.Contains(text, []byte("base URL of a running bridge")), "the schema has no descriptions")
 }

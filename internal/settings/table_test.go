@@ -52,23 +52,19 @@ func TestTheTableHasEveryKey(t *testing.T) {
 		for _, name := range []string{s.Key, "--" + s.Flag} {
 			rows[name]++
 		}
-		if s.Help == "" {
-			t.Errorf("%s%s has no help", s.Key, s.Flag)
-		}
+		must.Expect(t, s.Help != "", "%s%s has no help", s.Key, s.Flag)
 	}
 	keys := keysOf(reflect.TypeFor[settings.File](), "")
 	for _, key := range keys {
-		if rows[key] != 1 {
-			t.Errorf("the table has %d rows for the key %s of the file: add one to internal/settings/table.go", rows[key], key)
-		}
+		must.Expect(t, rows[key] == 1,
+			"the table has %d rows for the key %s of the file: add one to internal/settings/table.go", rows[key], key)
 		delete(rows, key)
 	}
 	delete(rows, "")
 	delete(rows, "--")
 	for name, n := range rows {
-		if !strings.HasPrefix(name, "--") || n != 1 {
-			t.Errorf("the table has %d rows for %s: one for each flag, and none for a key that the file does not have", n, name)
-		}
+		must.Expect(t, strings.HasPrefix(name, "--") && n == 1,
+			"the table has %d rows for %s: one for each flag, and none for a key that the file does not have", n, name)
 	}
 }
 
@@ -98,9 +94,8 @@ func TestAsOptions(t *testing.T) {
 		"try `bridgecheck run --only 'x'`":     "try `bridgecheck run --only 'x'`",
 		"no flag, but -- and --nosuch":         "no flag, but -- and --nosuch",
 	} {
-		if got := settings.AsOptions(in); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
+		got := settings.AsOptions(in)
+		must.Expect(t, got == want, "%q becomes %q, want %q", in, got, want)
 	}
 }
 
@@ -122,9 +117,8 @@ func TestFlagsOfAGoSuite(t *testing.T) {
 		t.Errorf("the suite is given %+v", g)
 	}
 	t.Setenv("BRIDGE_SEED", "many")
-	if _, err := given(t.Context()); err == nil || !strings.Contains(err.Error(), "BRIDGE_SEED") {
-		t.Errorf("a seed that is no number: %v", err)
-	}
+	_, err := given(t.Context())
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "BRIDGE_SEED"), "a seed that is no number: %v", err)
 }
 
 // The run waits longer than the bridge may; two values that contradict each other are an error with both.
@@ -167,9 +161,8 @@ func TestSecretsComeFromFiles(t *testing.T) {
 			continue
 		}
 		t.Setenv(s.Env+"_FILE", path)
-		if got, err := settings.SecretFromEnv(s.Env); got != "hunter2" || err != nil {
-			t.Errorf("%s_FILE gives %q, %v", s.Env, got, err)
-		}
+		got, err := settings.SecretFromEnv(s.Env)
+		must.Expect(t, got == "hunter2" && err == nil, "%s_FILE gives %q, %v", s.Env, got, err)
 		t.Setenv(s.Env, "other")
 		if _, err := settings.SecretFromEnv(s.Env); err == nil {
 			t.Errorf("%s and its _FILE are both taken", s.Env)
@@ -199,8 +192,7 @@ func TestPageAndActionAreGenerated(t *testing.T) {
 		inputs[m[1]] = true
 	}
 	for _, s := range settings.Table() {
-		if s.Flag != "" && inputs[s.Flag] == s.Local {
-			t.Errorf("the Action has the input %s: %t, and it is local: %t", s.Flag, inputs[s.Flag], s.Local)
-		}
+		must.Expect(t, s.Flag == "" || inputs[s.Flag] != s.Local,
+			"the Action has the input %s: %t, and it is local: %t", s.Flag, inputs[s.Flag], s.Local)
 	}
 }

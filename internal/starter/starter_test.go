@@ -21,21 +21,16 @@ func TestStartersAreComplete(t *testing.T) {
 	for _, entry := range entries {
 		directories = append(directories, entry.Name())
 	}
-	if got, want := slices.Sorted(slices.Values(Languages())), directories; !slices.Equal(got, want) {
-		t.Errorf("the languages are %v, the directories %v", got, want)
-	}
+	got, want := slices.Sorted(slices.Values(Languages())), directories
+	must.Expect(t, slices.Equal(got, want), "the languages are %v, the directories %v", got, want)
 	for _, s := range All() {
 		names := must.Get(s.Write(filepath.Join(t.TempDir(), "a", "b")))(t)
 		for _, want := range []string{"README.md", "bridgecheck.yaml", ".gitignore", ".github/workflows/bridge.yml"} {
-			if !slices.Contains(names, want) {
-				t.Errorf("the starter %s has no %s: %v", s.Language, want, names)
-			}
+			must.Expect(t, slices.Contains(names, want), "the starter %s has no %s: %v", s.Language, want, names)
 		}
 		for _, name := range names {
 			for _, left := range []string{"bridgecheck-report", "node_modules", "__pycache__"} {
-				if strings.Contains(name, left) {
-					t.Errorf("the starter %s has %s, which a run left there: remove it", s.Language, name)
-				}
+				must.Expect(t, !strings.Contains(name, left), "the starter %s has %s, which a run left there: remove it", s.Language, name)
 			}
 		}
 	}
@@ -48,9 +43,7 @@ func TestWorkflows(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(data, &action)
 	}
-	if err != nil || action.Inputs["exec"] == nil {
-		t.Fatalf("action.yml has the inputs %v: %v", action.Inputs, err)
-	}
+	must.Assert(t, err == nil && action.Inputs["exec"] != nil, "action.yml has the inputs %v: %v", action.Inputs, err)
 	for _, s := range All() {
 		var workflow struct {
 			Jobs map[string]struct {
@@ -76,14 +69,10 @@ func TestWorkflows(t *testing.T) {
 			}
 			tested = true
 			for input := range step.With {
-				if action.Inputs[input] == nil {
-					t.Errorf("%s: the action has no input %s", s.Language, input)
-				}
+				must.Expect(t, action.Inputs[input] != nil, "%s: the action has no input %s", s.Language, input)
 			}
 		}
-		if !ran || !tested {
-			t.Errorf("%s: the workflow has to run %q and the action", s.Language, s.Test)
-		}
+		must.Expect(t, ran && tested, "%s: the workflow has to run %q and the action", s.Language, s.Test)
 	}
 }
 
@@ -100,15 +89,12 @@ func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
 			must.Do(t, prepare(dir))
 			before := tree(t, dir)
 			names, err := s.Write(dir)
-			if err == nil {
-				t.Fatalf("want an error, it wrote %v", names)
-			}
+			must.Assert(t, err != nil, "want an error, it wrote %v", names)
 			if exists := (*ExistsError)(nil); name != "a file for a directory" && (!errors.As(err, &exists) || exists.Name != filepath.Join(dir, "site.js")) {
 				t.Errorf("want an ExistsError of site.js, got %v", err)
 			}
-			if after := tree(t, dir); !slices.Equal(before, after) {
-				t.Errorf("the directory had %v, and has %v", before, after)
-			}
+			after := tree(t, dir)
+			must.Expect(t, slices.Equal(before, after), "the directory had %v, and has %v", before, after)
 		})
 	}
 	t.Run("none", func(t *testing.T) { // the positive control
@@ -116,9 +102,8 @@ func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
 		names := must.Get(s.Write(dir))(t)
 		for _, name := range append(names, "mine") {
-			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-				t.Error(err)
-			}
+			_, err := os.Stat(filepath.Join(dir, name))
+			must.Expect(t, err == nil, "%v", err)
 		}
 	})
 }

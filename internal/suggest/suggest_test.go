@@ -1,24 +1,26 @@
 package suggest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
+)
 
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"page", "page", 0}, {"descrbe", "describe", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		if got := Distance(c.a, c.b); got != c.want {
-			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
+		got := Distance(c.a, c.b)
+		must.Expect(t, got == c.want, "Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 	}
 }
 
 func TestAmong(t *testing.T) {
 	commands := []string{"run", "report"}
 	for word, want := range map[string]string{"repot": "did you mean report?", "something": "there are run, report"} {
-		if got := Among(word, commands); got != want {
-			t.Errorf("Among(%q) = %q, want %q", word, got, want)
-		}
+		got := Among(word, commands)
+		must.Expect(t, got == want, "Among(%q) = %q, want %q", word, got, want)
 	}
 }
 
@@ -31,14 +33,11 @@ func TestNearest(t *testing.T) {
 		{"something", "run", ""},
 		{"", "run", ""},
 	} {
-		if got := Nearest(c.word, commands); got != c.nearest {
-			t.Errorf("Nearest(%q) = %q, want %q", c.word, got, c.nearest)
-		}
-		if got := Near(c.word, commands); got != c.near {
-			t.Errorf("Near(%q) = %q, want %q", c.word, got, c.near)
-		}
+		got := Nearest(c.word, commands)
+		must.Expect(t, got == c.nearest, "Nearest(%q) = %q, want %q", c.word, got, c.nearest)
+		got = Near(c.word, commands)
+		must.Expect(t, got == c.near, "Near(%q) = %q, want %q", c.word, got, c.near)
 	}
-	if got := Nearest("x", nil) + Near("x", nil); got != "" {
-		t.Errorf("of nothing the nearest is %q", got)
-	}
+	got := Nearest("x", nil) + Near("x", nil)
+	must.Expect(t, got == "", "of nothing the nearest is %q", got)
 }

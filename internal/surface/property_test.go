@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
@@ -63,9 +64,7 @@ func TestClassificationAgreesWithTheValidator(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs, both sides: %d breaking with an example, %d compatible, %d that cannot be compared, %d of schemas without values", n, breaking, kept, unshown, vacuous)
-	if unshown > n/10 || kept < n/5 || breaking < n/2 {
-		t.Errorf("the pairs are not what the test is about")
-	}
+	must.Expect(t, unshown <= n/10 && kept >= n/5 && breaking >= n/2, "the pairs are not what the test is about")
 }
 
 // refusal looks for a value that from takes and to refuses.

@@ -93,14 +93,10 @@ func TestRules(t *testing.T) {
 			got = append(got, change.ID)
 			shown[change.ID] = true
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s → %s: want %q, got %+v", c.old, c.now, c.want, d.Changes)
-		}
+		must.Expect(t, strings.Join(got, " ") == c.want, "%s → %s: want %q, got %+v", c.old, c.now, c.want, d.Changes)
 	}
 	for _, r := range surface.Rules() {
-		if !shown[r.ID] {
-			t.Errorf("no difference shows the rule %s: add a row", r.ID)
-		}
+		must.Expect(t, shown[r.ID], "no difference shows the rule %s: add a row", r.ID)
 		if r.Why == "" || r.Says == "" || !slices.Contains([]surface.Class{surface.Callers, surface.Models, surface.Additive}, r.Class) {
 			t.Errorf("the rule %s lacks what it says, why, or a class", r.ID)
 		}
@@ -132,9 +128,7 @@ func TestCallersAreCompared(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"caller/not-compared  [gone new]", "caller/refused  [guest]", "caller/served  [blocked]", "tool/gained a [blocked]", "tool/gained d [admin agent]", "tool/lost b [agent]"}
-	if !slices.Equal(got, want) {
-		t.Errorf("want %q\ngot %q", want, got)
-	}
+	must.Expect(t, slices.Equal(got, want), "want %q\ngot %q", want, got)
 }
 
 // A lock is the same whatever the order in which callers and tools came, and reads back as it was.
@@ -142,13 +136,10 @@ func TestLockIsStable(t *testing.T) {
 	a, b := people(nil, map[string][]string{"agent": {"a", "b"}, "admin": {"b", "a"}}), people(nil, map[string][]string{"admin": {"a", "b"}, "agent": {"b", "a"}})
 	first := must.Get(a.Lock())(t)
 	second, err := b.Lock()
-	if err != nil || !bytes.Equal(first, second) {
-		t.Errorf("want the same file, got\n%s\n%s\n%v", first, second, err)
-	}
+	must.Expect(t, err == nil && bytes.Equal(first, second), "want the same file, got\n%s\n%s\n%v", first, second, err)
 	read := must.Get(surface.Parse(first, "nobody"))(t)
-	if again, _ := read.Lock(); !bytes.Equal(first, again) {
-		t.Errorf("read back:\n%s", again)
-	}
+	again, _ := read.Lock()
+	must.Expect(t, bytes.Equal(first, again), "read back:\n%s", again)
 	if line := surface.Lines(first)("b"); !strings.Contains(strings.Split(string(first), "\n")[line-1], `"name": "b"`) {
 		t.Errorf("the tool b is not on line %d of\n%s", line, first)
 	}
@@ -163,14 +154,12 @@ func TestParseRefuses(t *testing.T) {
 		`{"tools_lock": "9"}`:              "reads version 1",
 		`{"tools_lock": "1", "tools": [{"callers": ["x"], "tool": {"name": "a"}}]}`: `the caller "x"`,
 	} {
-		if _, err := surface.Parse([]byte(text), "agent"); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: want an error with %q, got %v", text, says, err)
-		}
+		_, err := surface.Parse([]byte(text), "agent")
+		must.Expect(t, err != nil && strings.Contains(err.Error(), says), "%s: want an error with %q, got %v", text, says, err)
 	}
 	for _, text := range []string{`{"result": {"tools": [{"name": "a"}]}}`, `[{"tools": [{"name": "a"}], "nextCursor": "x"}, {"tools": []}]`, `[{"name": "a"}]`} {
-		if s, err := surface.Parse([]byte(text), "agent"); err != nil || len(s.Tools) != 1 {
-			t.Errorf("%s: want one tool, got %v, %v", text, s, err)
-		}
+		s, err := surface.Parse([]byte(text), "agent")
+		must.Expect(t, err == nil && len(s.Tools) == 1, "%s: want one tool, got %v, %v", text, s, err)
 	}
 }
 
@@ -188,9 +177,8 @@ func TestAllowList(t *testing.T) {
 		file := must.Get(baseline.Parse("allow.yaml", []byte("known:\n  - "+entry+"\n    reason: agreed\n")))(t)
 		d := surface.Compare(old, now)
 		d.Allow(file, day)
-		if d.ExitCode() != want.code || len(d.Problems) != want.problems {
-			t.Errorf("%s: want %+v, got exit code %d and %+v", entry, want, d.ExitCode(), d.Problems)
-		}
+		must.Expect(t, d.ExitCode() == want.code && len(d.Problems) == want.problems,
+			"%s: want %+v, got exit code %d and %+v", entry, want, d.ExitCode(), d.Problems)
 	}
 }
 
@@ -204,9 +192,8 @@ func TestFormatsShowHostileTexts(t *testing.T) {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}
-	if err := d.Write(&bytes.Buffer{}, "html", "1", nil); err == nil {
-		t.Error("want an error for an unknown format")
-	}
+	err := d.Write(&bytes.Buffer{}, "html", "1", nil)
+	must.Expect(t, err != nil, "want an error for an unknown format")
 }
 
 // What is read reads back as the same lock.
@@ -222,9 +209,7 @@ func FuzzParse(f *testing.F) {
 		}
 		lock := must.Get(s.Lock())(t)
 		again, err := surface.Parse(lock, "nobody")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, lock)
-		}
+		must.Assert(t, err == nil, "%v\n%s", err, lock)
 		if second, err := again.Lock(); err != nil || !bytes.Equal(lock, second) {
 			t.Errorf("read back:\n%s\n%s\n%v", lock, second, err)
 		}
@@ -237,7 +222,6 @@ func TestADeviceIsNoSurface(t *testing.T) {
 	if _, err := os.Stat(device); err != nil {
 		t.Skipf("there is no %s: %v", device, err)
 	}
-	if _, err := surface.Read(device, "agent"); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Errorf("got %v", err)
-	}
+	_, err := surface.Read(device, "agent")
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "larger than"), "got %v", err)
 }

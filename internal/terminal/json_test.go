@@ -13,9 +13,8 @@ import (
 func TestJSON(t *testing.T) {
 	const in = "{\"a\u202e\": \"\u009b31m ##[error] ###\U000E0041 é\u2028\", \"b\": [1.10]}\r\n"
 	const want = `{"a\u202e": "\u009b31m #\u0023[error] #\u0023\u0023\udb40\udc41 é\u2028", "b": [1.10]}` + "\r\n"
-	if got := string(JSON([]byte(in))); got != want {
-		t.Errorf("JSON gives\n%s, want\n%s", got, want)
-	}
+	got := string(JSON([]byte(in)))
+	must.Expect(t, got == want, "JSON gives\n%s, want\n%s", got, want)
 }
 
 func FuzzJSON(f *testing.F) {
@@ -25,9 +24,8 @@ func FuzzJSON(f *testing.F) {
 		safe := JSON(data)
 		var before, after any
 		must.Do(t, json.Unmarshal(data, &before))
-		if err := json.Unmarshal(safe, &after); err != nil || !reflect.DeepEqual(before, after) {
-			t.Fatalf("%s\nbecomes\n%s\nwhich is %v: %v", data, safe, after, err)
-		}
+		err := json.Unmarshal(safe, &after)
+		must.Assert(t, err == nil && reflect.DeepEqual(before, after), "%s\nbecomes\n%s\nwhich is %v: %v", data, safe, after, err)
 		if bytes.Contains(safe, []byte("##")) || command.Match(safe) || strings.IndexFunc(strings.ToValidUTF8(string(safe), ""), func(c rune) bool { return c != '\uFFFD' && unsafe(c) }) >= 0 {
 			t.Fatalf("%s is not safe", safe)
 		}

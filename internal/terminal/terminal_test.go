@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestVisible(t *testing.T) {
@@ -21,9 +23,8 @@ func TestVisible(t *testing.T) {
 		"\uFEFF\U000E0041\uFFFF":   `\ufeff\U000e0041\uffff`,
 		"::error::x ##[y]":         "::error::x ##[y]",
 	} {
-		if got := Visible(in); got != want {
-			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
-		}
+		got := Visible(in)
+		must.Expect(t, got == want, "Visible(%q) = %q, want %q", in, got, want)
 	}
 }
 
@@ -43,9 +44,8 @@ func TestEscape(t *testing.T) {
 		"## heading":                   "## heading",
 		"\x1b]0;title\x07":             `\x1b]0;title\x07`,
 	} {
-		if got := Escape(in); got != want {
-			t.Errorf("Escape(%q) = %q, want %q", in, got, want)
-		}
+		got := Escape(in)
+		must.Expect(t, got == want, "Escape(%q) = %q, want %q", in, got, want)
 	}
 }
 
@@ -53,9 +53,8 @@ func TestLine(t *testing.T) {
 	if got, want := Line("a\n\t b\r\n::error::"+strings.Repeat("é", 100), 60), `a b :\x3aerror::ééé`; !strings.HasPrefix(got, want) || len(got) > 60 || !utf8.ValidString(got) {
 		t.Errorf("Line gives %q of %d bytes, want %q…", got, len(got), want)
 	}
-	if got, want := VisibleLine(" ::a \x1b ", 60), `::a \x1b`; got != want {
-		t.Errorf("VisibleLine gives %q, want %q", got, want)
-	}
+	got, want := VisibleLine(" ::a \x1b ", 60), `::a \x1b`
+	must.Expect(t, got == want, "VisibleLine gives %q, want %q", got, want)
 }
 
 func TestTailShowsTheErrorAndNotTheStack(t *testing.T) {
@@ -76,15 +75,13 @@ func TestTailShowsTheErrorAndNotTheStack(t *testing.T) {
 		"commands of a CI system": {"::error::no\n\x1b[2J", []string{`:\x3aerror::no`, `\x1b[2J`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Tail(c.log, 3); !slices.Equal(got, c.want) {
-				t.Errorf("the tail is %q, want %q", got, c.want)
-			}
+			got := Tail(c.log, 3)
+			must.Expect(t, slices.Equal(got, c.want), "the tail is %q, want %q", got, c.want)
 		})
 	}
 	goPanic := "panic: boom\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f(0x1)\n\t/x/main.go:3 +0x1d\n", 50)
-	if got := Tail(goPanic, 10); !slices.Contains(got, "panic: boom") {
-		t.Errorf("the tail lacks the error: %q", got)
-	}
+	got := Tail(goPanic, 10)
+	must.Expect(t, slices.Contains(got, "panic: boom"), "the tail lacks the error: %q", got)
 }
 
 var command = regexp.MustCompile(`(?m)^[\s\p{Z}]*::|##[A-Za-z]*\[`)
@@ -95,24 +92,17 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Escape(s)
-		if !utf8.ValidString(got) {
-			t.Fatalf("Escape(%q) = %q: no UTF-8", s, got)
-		}
+		must.Assert(t, utf8.ValidString(got), "Escape(%q) = %q: no UTF-8", s, got)
 		for _, c := range got {
-			if c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp)) {
-				t.Fatalf("Escape(%q) = %q holds %U", s, got, c)
-			}
+			must.Assert(t, c == '\n' || c == '\t' || !unicode.IsControl(c) && !unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp),
+				"Escape(%q) = %q holds %U", s, got, c)
 		}
-		if at := command.FindString(got); at != "" {
-			t.Fatalf("Escape(%q) = %q holds the command %q", s, got, at)
-		}
-		if again := Escape(got); again != got {
-			t.Fatalf("Escape(%q) = %q, and escaped again %q", s, got, again)
-		}
+		at := command.FindString(got)
+		must.Assert(t, at == "", "Escape(%q) = %q holds the command %q", s, got, at)
+		again := Escape(got)
+		must.Assert(t, again == got, "Escape(%q) = %q, and escaped again %q", s, got, again)
 		for _, line := range Tail(s, 5) {
-			if strings.Contains(line, "\n") || Escape(line) != line {
-				t.Fatalf("Tail(%q) holds the line %q", s, line)
-			}
+			must.Assert(t, !strings.Contains(line, "\n") && Escape(line) == line, "Tail(%q) holds the line %q", s, line)
 		}
 	})
 }
@@ -124,13 +114,9 @@ func FuzzTail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string, most int) {
 		most = min(max(most, 0), 100)
 		lines := Tail(log, most)
-		if len(lines) > most {
-			t.Errorf("%d lines of %d", len(lines), most)
-		}
+		must.Expect(t, len(lines) <= most, "%d lines of %d", len(lines), most)
 		for _, line := range lines {
-			if Escape(line) != line {
-				t.Errorf("%q is not escaped", line)
-			}
+			must.Expect(t, Escape(line) == line, "%q is not escaped", line)
 		}
 	})
 }

@@ -34,9 +34,7 @@ func list(t *testing.T, bed *Testbed) string {
 	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%v %d %s", err, resp.StatusCode, body)
-	}
+	must.Assert(t, err == nil && resp.StatusCode == http.StatusOK, "%v %d %s", err, resp.StatusCode, body)
 	return string(body)
 }
 
@@ -44,12 +42,9 @@ func TestEveryProfileListsTools(t *testing.T) {
 	for _, p := range Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			bed := start(t, Options{Profile: p.Name})
-			if !strings.Contains(list(t, bed), `"inputSchema"`) {
-				t.Error("the list has no tools")
-			}
-			if _, err := engine.Checks(engine.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
-				t.Error(err)
-			}
+			must.Expect(t, strings.Contains(list(t, bed), `"inputSchema"`), "the list has no tools")
+			_, err := engine.Checks(engine.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip})
+			must.Expect(t, err == nil, "%v", err)
 		})
 	}
 }
@@ -73,12 +68,10 @@ func TestOptionsTakeEffect(t *testing.T) {
 		Server: func(s *http.Server) { s.MaxHeaderBytes = 1 << 20 },
 	})
 	var page struct{ Tools []json.RawMessage }
-	if err := json.Unmarshal([]byte(list(t, bed)), &page); err != nil || len(page.Tools) != 1 {
-		t.Errorf("%v: a page has %d tools, not 1", err, len(page.Tools))
-	}
-	if len(sent) == 0 || len(received) != 1 || !strings.HasPrefix(received[0], "http://127.0.0.1:") {
-		t.Errorf("the transport saw %v, the middleware %v", sent, received)
-	}
+	err := json.Unmarshal([]byte(list(t, bed)), &page)
+	must.Expect(t, err == nil && len(page.Tools) == 1, "%v: a page has %d tools, not 1", err, len(page.Tools))
+	must.Expect(t, len(sent) > 0 && len(received) == 1 && strings.HasPrefix(received[0], "http://127.0.0.1:"),
+		"the transport saw %v, the middleware %v", sent, received)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -90,12 +83,10 @@ func TestAdvanceMovesTheClockOfBridgeAndMock(t *testing.T) {
 	bed := start(t, Options{Bridge: func(o *bridge.Options) { now = o.Now }})
 	before := now()
 	bed.Advance(time.Hour)
-	if ahead := now().Sub(before); ahead < time.Hour || ahead > time.Hour+time.Minute {
-		t.Errorf("the bridge's clock moved by %s", ahead)
-	}
-	if ahead := bed.Now().Sub(before); ahead < time.Hour || ahead > time.Hour+time.Minute {
-		t.Errorf("the testbed's clock moved by %s", ahead)
-	}
+	ahead := now().Sub(before)
+	must.Expect(t, ahead >= time.Hour && ahead <= time.Hour+time.Minute, "the bridge's clock moved by %s", ahead)
+	ahead = bed.Now().Sub(before)
+	must.Expect(t, ahead >= time.Hour && ahead <= time.Hour+time.Minute, "the testbed's clock moved by %s", ahead)
 }
 
 func TestStdioSpeaksMCP(t *testing.T) {
@@ -104,9 +95,8 @@ func TestStdioSpeaksMCP(t *testing.T) {
 	defer conn.Close()
 	go fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "> {") || !strings.Contains(line, `"protocolVersion"`) {
-		t.Errorf("%v: the response is %q", err, line)
-	}
+	must.Expect(t, err == nil && strings.HasPrefix(line, "> {") && strings.Contains(line, `"protocolVersion"`),
+		"%v: the response is %q", err, line)
 }
 
 // prefixed writes an arrow before each message.

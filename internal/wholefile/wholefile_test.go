@@ -16,13 +16,9 @@ func TestWriteReplacesAFileWithItsPermissions(t *testing.T) {
 	must.Do(t, os.WriteFile(path, []byte("earlier"), 0o666))
 	must.Do(t, Write(path, []byte("later"), 0o600))
 	data, err := os.ReadFile(path)
-	if err != nil || string(data) != "later" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Expect(t, err == nil && string(data) == "later", "%q, %v", data, err)
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
+	must.Expect(t, err == nil && info.Mode().Perm() == 0o600, "%v, %v", info.Mode(), err)
 }
 
 func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {
@@ -33,24 +29,19 @@ func TestWriteReplacesALinkAndNotWhatItLeadsTo(t *testing.T) {
 		t.Skip("links cannot be made here: ", err)
 	}
 	must.Do(t, Write(link, []byte("new"), 0o600))
-	if data, err := os.ReadFile(target); err != nil || string(data) != "target" {
-		t.Errorf("%q, %v", data, err)
-	}
+	data, err := os.ReadFile(target)
+	must.Expect(t, err == nil && string(data) == "target", "%q, %v", data, err)
 }
 
 func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	if err := os.Mkdir(path, 0o700); err != nil { // which no file replaces
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path, 0o700)) // which no file replaces
 	if err := Write(path, []byte("data"), 0o600); err == nil {
 		t.Error("no error")
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
+	must.Expect(t, err == nil && len(entries) == 1, "%v, %v", entries, err)
 }
 
 func TestALockIsOnesAlone(t *testing.T) {
@@ -63,9 +54,7 @@ func TestALockIsOnesAlone(t *testing.T) {
 	}()
 	select {
 	case <-second:
-		if runtime.GOOS == "linux" {
-			t.Error("two have the lock")
-		}
+		must.Expect(t, runtime.GOOS != "linux", "two have the lock")
 	case <-time.After(50 * time.Millisecond):
 	}
 	unlock()

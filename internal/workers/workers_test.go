@@ -96,22 +96,17 @@ func TestEveryCheckIsTestedOnce(t *testing.T) {
 	}))(t)
 	for i := range parts {
 		for _, id := range clauses {
-			if n := seen[fmt.Sprintf("%s in pass %d", id, i)]; n != 1 {
-				t.Errorf("%s was tested %d times in pass %d", id, n, i)
-			}
+			n := seen[fmt.Sprintf("%s in pass %d", id, i)]
+			must.Expect(t, n == 1, "%s was tested %d times in pass %d", id, n, i)
 		}
 		tested := 0
 		for _, p := range parts[i] {
 			tested += len(p.Report.Results)
 			for _, r := range p.Report.Results {
-				if len(r.Tested) != 1 {
-					t.Errorf("the part has lost what %s tested", r.ID)
-				}
+				must.Expect(t, len(r.Tested) == 1, "the part has lost what %s tested", r.ID)
 			}
 		}
-		if tested != len(clauses) {
-			t.Errorf("the parts of pass %d hold %d results", i, tested)
-		}
+		must.Expect(t, tested == len(clauses), "the parts of pass %d hold %d results", i, tested)
 	}
 }
 
@@ -130,9 +125,8 @@ func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
 			asked, end := 0, filepath.Join(t.TempDir(), "end")
 			var started atomic.Int32
 			goOn := func() {
-				if err := os.WriteFile(end, nil, 0o600); err != nil {
-					t.Error(err)
-				}
+				err := os.WriteFile(end, nil, 0o600)
+				must.Expect(t, err == nil, "%v", err)
 			}
 			spare := func() bool {
 				if asked++; asked == 4 {
@@ -147,12 +141,9 @@ func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
 				}
 				return work(ctx, n, w)
 			}, twoPasses(false), Observer{Started: func(string) {}, Finished: func(reports.Result) string { return "" }})
-			if err != nil || ctx.Err() != nil {
-				t.Fatal(err, ctx.Err())
-			}
-			if n := int(started.Load()); n != c.want {
-				t.Errorf("%d workers started, want %d", n, c.want)
-			}
+			must.Assert(t, err == nil && ctx.Err() == nil, "%v %v", err, ctx.Err())
+			n := int(started.Load())
+			must.Expect(t, n == c.want, "%d workers started, want %d", n, c.want)
 			for i := range parts {
 				if len(parts[i]) != 1 || len(parts[i][0].Report.Results) != len(clauses) {
 					t.Errorf("the parts of pass %d are %v", i, parts[i])
@@ -166,12 +157,8 @@ func TestAWorkerThatCannotGoOnEndsTheRun(t *testing.T) {
 	for kind, want := range map[string]string{"fails": "not that", "carries": "it was slow"} {
 		t.Run(kind, func(t *testing.T) {
 			_, err := runKind(t.Context(), kind, 2, func(reports.Result) string { return "" })
-			if err == nil || err.Error() != want {
-				t.Errorf("the error is %v, want %q", err, want)
-			}
-			if errors.Is(err, errOfAWorker) != (kind == "fails") {
-				t.Errorf("the error is %#v", err)
-			}
+			must.Expect(t, err != nil && err.Error() == want, "the error is %v, want %q", err, want)
+			must.Expect(t, errors.Is(err, errOfAWorker) == (kind == "fails"), "the error is %#v", err)
 		})
 	}
 }
@@ -179,28 +166,23 @@ func TestAWorkerThatCannotGoOnEndsTheRun(t *testing.T) {
 // What may depend on more than its bundle is not counted, and nobody goes on with that bundle.
 func TestABundleIsTestedAgain(t *testing.T) {
 	parts, again, err := runBundles(t.Context(), "carries", 3, false, func(reports.Result) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if n := len(slices.Concat(parts...)); n != 0 || len(again.Bundles) != 2 || len(again.Found) != 2 || again.Why != "it was slow" {
 		t.Errorf("%d parts count, and to be tested again are %+v", n, again)
 	}
 	parts, again, err = runBundles(t.Context(), "works", 3, false, func(reports.Result) string { return "" })
-	if n := len(slices.Concat(parts...)); err != nil || n != 2 || len(again.Bundles) != 0 {
-		t.Errorf("%d parts count, to be tested again are %+v, %v", n, again, err)
-	}
+	n := len(slices.Concat(parts...))
+	must.Expect(t, err == nil && n == 2 && len(again.Bundles) == 0, "%d parts count, to be tested again are %+v, %v", n, again, err)
 }
 
 func TestWorkersEndWithTheRun(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, end)
 	began := time.Now()
-	if _, err := runKind(ctx, "hangs", 2, func(reports.Result) string { return "" }); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > endTime+5*time.Second {
-		t.Errorf("the workers ended after %s", took)
-	}
+	_, err := runKind(ctx, "hangs", 2, func(reports.Result) string { return "" })
+	must.Expect(t, err == nil, "%v", err)
+	took := time.Since(began)
+	must.Expect(t, took <= endTime+5*time.Second, "the workers ended after %s", took)
 }
 
 func TestAReasonEndsTheRun(t *testing.T) {
@@ -222,12 +204,9 @@ func TestTheQueueGivesTheBundleWithMostLeft(t *testing.T) {
 		_, pass := q.next()
 		passes = append(passes, pass)
 	}
-	if want := []int{0, 1, 2, none}; !slices.Equal(passes, want) {
-		t.Errorf("the passes are %v, want %v: each bundle is for one worker", passes, want)
-	}
-	if !q.take(0, "a") || q.take(0, "a") || q.take(1, "a") || q.take(none, "b") {
-		t.Error("a check is given once, in its bundle")
-	}
+	want := []int{0, 1, 2, none}
+	must.Expect(t, slices.Equal(passes, want), "the passes are %v, want %v: each bundle is for one worker", passes, want)
+	must.Expect(t, q.take(0, "a") && !q.take(0, "a") && !q.take(1, "a") && !q.take(none, "b"), "a check is given once, in its bundle")
 }
 
 func TestWorkersJoinASharedBundle(t *testing.T) {
@@ -235,12 +214,9 @@ func TestWorkersJoinASharedBundle(t *testing.T) {
 	first, _ := q.next()
 	second, _ := q.next()
 	third, _ := q.next()
-	if first != 0 || second != 0 || third != none {
-		t.Errorf("the workers are at %d, %d, %d, want two at the bundle, which has work for no more", first, second, third)
-	}
-	if !q.take(second, "a") || q.take(first, "a") || !q.take(first, "b") {
-		t.Error("a check is given once")
-	}
+	must.Expect(t, first == 0 && second == 0 && third == none,
+		"the workers are at %d, %d, %d, want two at the bundle, which has work for no more", first, second, third)
+	must.Expect(t, q.take(second, "a") && !q.take(first, "a") && q.take(first, "b"), "a check is given once")
 }
 
 // last are the checks of the last area.
@@ -257,41 +233,28 @@ func TestBundles(t *testing.T) {
 		all := Bundles(3, checks, 1000)
 		seen := map[string]int{}
 		for _, b := range all {
-			if b.Pass != 3 || b.Shared {
-				t.Fatalf("a bundle is %+v", b)
-			}
+			must.Assert(t, b.Pass == 3 && !b.Shared, "a bundle is %+v", b)
 			areas := map[bool]bool{}
 			for id, weight := range b.Checks {
 				seen[id]++
 				areas[engine.IsLast(id)] = true
-				if checks[id] != weight {
-					t.Fatalf("%s has the weight %d, want %d", id, weight, checks[id])
-				}
+				must.Assert(t, checks[id] == weight, "%s has the weight %d, want %d", id, weight, checks[id])
 			}
-			if len(areas) > 1 && total(last(checks)) >= 500 {
-				t.Fatalf("the last area takes long, and is among others in %v", b.Checks)
-			}
+			must.Assert(t, len(areas) <= 1 || total(last(checks)) < 500, "the last area takes long, and is among others in %v", b.Checks)
 		}
 		for id := range checks {
-			if seen[id] != 1 {
-				t.Fatalf("%s is in %d bundles of %v", id, seen[id], all)
-			}
+			must.Assert(t, seen[id] == 1, "%s is in %d bundles of %v", id, seen[id], all)
 		}
-		if again := Bundles(3, checks, 1000); !reflect.DeepEqual(again, all) {
-			t.Fatalf("the bundles are %v, and then %v", all, again)
-		}
+		again := Bundles(3, checks, 1000)
+		must.Assert(t, reflect.DeepEqual(again, all), "the bundles are %v, and then %v", all, again)
 	})
 	mixed := Bundles(0, map[string]int{"list/a": 3000, "upstream/b": 900, "upstream/c": 50}, 1000)
-	if len(mixed) != 4 {
-		t.Errorf("3 s and 0.95 s of the last area are %d bundles, want 3 and 1: %v", len(mixed), mixed)
-	}
+	must.Expect(t, len(mixed) == 4, "3 s and 0.95 s of the last area are %d bundles, want 3 and 1: %v", len(mixed), mixed)
 	for _, b := range Bundles(0, map[string]int{"describe/answers-tool": 900, "describe/equals-list": 900, "list/a": 900, "list/b": 900}, 900) {
 		_, one := b.Checks["describe/answers-tool"]
-		if _, other := b.Checks["describe/equals-list"]; one != other {
-			t.Errorf("two checks that share requests are not in one bundle: %v", b.Checks)
-		}
+		_, other := b.Checks["describe/equals-list"]
+		must.Expect(t, one == other, "two checks that share requests are not in one bundle: %v", b.Checks)
 	}
-	if few := Bundles(0, map[string]int{"list/a": 300, "upstream/b": 400}, 1000); len(few) != 1 {
-		t.Errorf("0.7 s are %d bundles, want 1: %v", len(few), few)
-	}
+	few := Bundles(0, map[string]int{"list/a": 300, "upstream/b": 400}, 1000)
+	must.Expect(t, len(few) == 1, "0.7 s are %d bundles, want 1: %v", len(few), few)
 }

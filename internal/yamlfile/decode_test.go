@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 type sample struct {
@@ -30,16 +32,11 @@ func (secret) WrongKind() string { return "write {env: VARIABLE}" }
 func TestDecodeNotesLines(t *testing.T) {
 	var s sample
 	lines, err := Decode("f.yaml", []byte("name: x\npages: 3\nitems:\n- key: a\n- &b\n  key: b\n- *b\nfree: {z: 1}\ntoken: {env: T}\n"), &s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Name != "x" || s.Pages != 3 || len(s.Items) != 3 || s.Items[2].Key != "b" || s.Free["z"] != 1 || s.Token.Env != "T" {
-		t.Errorf("it is %+v", s)
-	}
+	must.Do(t, err)
+	must.Expect(t, s.Name == "x" && s.Pages == 3 && len(s.Items) == 3 && s.Items[2].Key == "b" && s.Free["z"] == 1 && s.Token.Env == "T",
+		"it is %+v", s)
 	for path, want := range map[string]int{"name": 1, "items": 3, "items[1]": 5, "items[1].key": 6, "items[2]": 7, "free.z": 8} {
-		if lines[path] != want {
-			t.Errorf("%s is on line %d, want %d", path, lines[path], want)
-		}
+		must.Expect(t, lines[path] == want, "%s is on line %d, want %d", path, lines[path], want)
 	}
 }
 
@@ -98,12 +95,10 @@ func TestDepthAndAliasesAreBounded(t *testing.T) {
 					t.Errorf("%d deep: the error is %v", n, err)
 				}
 			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("refusing it takes %s", took)
-			}
-			if root, err := Root("f.yaml", []byte(form(maxDepth-2))); err != nil || root == nil {
-				t.Errorf("%d deep is refused: %v", maxDepth-2, err)
-			}
+			took := time.Since(began)
+			must.Expect(t, took <= 5*time.Second, "refusing it takes %s", took)
+			root, err := Root("f.yaml", []byte(form(maxDepth-2)))
+			must.Expect(t, err == nil && root != nil, "%d deep is refused: %v", maxDepth-2, err)
 		})
 	}
 	const brackets = "[{[{[{[{"
@@ -116,9 +111,8 @@ func TestDepthAndAliasesAreBounded(t *testing.T) {
 		"many siblings":   strings.Repeat("- {a: [1]}\n", 1000),
 		"many key levels": strings.Repeat("- a:\n    b:\n      c: []\n", 1000),
 	} {
-		if _, err := Root("f.yaml", []byte(in)); err != nil {
-			t.Errorf("brackets in %s count as nesting: %v", name, err)
-		}
+		_, err := Root("f.yaml", []byte(in))
+		must.Expect(t, err == nil, "brackets in %s count as nesting: %v", name, err)
 	}
 	bomb := "a0: &a0 [x, x]\n" + lines(func(i int) string {
 		return fmt.Sprintf("a%d: &a%d [*a%d, *a%d, *a%d]\n", i+1, i+1, i, i, i)
@@ -134,8 +128,6 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s sample
 		lines, err := Decode("f.yaml", data, &s)
-		if err == nil && lines == nil {
-			t.Error("neither lines nor an error")
-		}
+		must.Expect(t, err != nil || lines != nil, "neither lines nor an error")
 	})
 }

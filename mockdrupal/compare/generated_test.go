@@ -65,13 +65,10 @@ func TestTheSameSite(t *testing.T) {
 			for _, d := range report.Differences {
 				t.Errorf("%s: %s\nmock: %s\nsite: %s", d.Request, d.Where, d.Mock, d.Site)
 			}
-			if report.Requests != 500 || len(statuses) < 5 || len(codes) < 6 {
-				t.Errorf("%d requests had the statuses %v and %v only", report.Requests, statuses, codes)
-			}
+			must.Expect(t, report.Requests == 500 && len(statuses) >= 5 && len(codes) >= 6,
+				"%d requests had the statuses %v and %v only", report.Requests, statuses, codes)
 			for _, verb := range []string{"HEAD 200", "HEAD 400", "OPTIONS 200", "OPTIONS 204", "OPTIONS 400"} {
-				if verbs[verb] == 0 {
-					t.Errorf("no request had %s, only %v", verb, verbs)
-				}
+				must.Expect(t, verbs[verb] != 0, "no request had %s, only %v", verb, verbs)
 			}
 		})
 	}
@@ -115,21 +112,17 @@ func TestDifferencesAreFoundAndShrunk(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			report := compareWith(t, site, test.other, 1500)
-			if report.Agrees() {
-				t.Fatal("no difference was found")
-			}
+			must.Assert(t, !report.Agrees(), "no difference was found")
 			smallest := report.Differences[0]
 			for _, d := range report.Differences {
-				if test.where != "" && d.part() != test.where && test.where != "status" {
-					t.Errorf("%s differs in %s, not in %s", d.Request, d.Where, test.where)
-				}
+				must.Expect(t, test.where == "" || d.part() == test.where || test.where == "status",
+					"%s differs in %s, not in %s", d.Request, d.Where, test.where)
 				if len(d.Request.Body) < len(smallest.Request.Body) || smallest.Request.Body == "" {
 					smallest = d
 				}
 			}
-			if len(smallest.Request.Body) > test.body {
-				t.Errorf("the smallest request is %s, at most %d bytes were expected", smallest.Request, test.body)
-			}
+			must.Expect(t, len(smallest.Request.Body) <= test.body,
+				"the smallest request is %s, at most %d bytes were expected", smallest.Request, test.body)
 		})
 	}
 }
@@ -159,12 +152,10 @@ func rewrite(site http.Handler, change func([]byte) []byte) http.Handler {
 
 // Two sites that close the connection without a response agree; the report counts that.
 func TestBothClose(t *testing.T) {
-	if d := Compare(Record{}, Received{}, ""); len(d) > 0 {
-		t.Error("two closed connections differ:", d)
-	}
-	if d := Compare(Record{Response: Response{Status: 400}}, Received{}, ""); len(d) != 1 || d[0].Where != "status" || d[0].Got != "no response" {
-		t.Error(d)
-	}
+	d := Compare(Record{}, Received{}, "")
+	must.Expect(t, len(d) == 0, "%v %v", "two closed connections differ:", d)
+	d = Compare(Record{Response: Response{Status: 400}}, Received{}, "")
+	must.Expect(t, len(d) == 1 && d[0].Where == "status" && d[0].Got == "no response", "%v", d)
 }
 
 // The default site has no parameter that PHP's validator refuses whatever its value.
@@ -194,9 +185,8 @@ func TestTheDefaultSiteTakesWhatItsSchemasAllow(t *testing.T) {
 					taken++
 				}
 			}
-			if drawn > 0 && taken == 0 {
-				t.Errorf("the parameter %s of %s refuses all of %d values that its schema allows", p.Name, m.ID, drawn)
-			}
+			must.Expect(t, drawn <= 0 || taken != 0,
+				"the parameter %s of %s refuses all of %d values that its schema allows", p.Name, m.ID, drawn)
 		}
 	}
 }
@@ -213,14 +203,10 @@ func TestTheSeedDecides(t *testing.T) {
 	one, same, other := draw(1), draw(1), draw(2)
 	different := false
 	for i := range one {
-		if one[i] != same[i] {
-			t.Fatalf("request %d of one seed: %s and %s", i, one[i], same[i])
-		}
+		must.Assert(t, one[i] == same[i], "request %d of one seed: %s and %s", i, one[i], same[i])
 		different = different || one[i] != other[i]
 	}
-	if !different {
-		t.Error("two seeds draw the same requests")
-	}
+	must.Expect(t, different, "two seeds draw the same requests")
 }
 
 // A site that is not what the site file describes is named at once: comparing it would take long and say nothing.
@@ -228,9 +214,8 @@ func TestAnotherSiteIsRefused(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(broken.Close)
 	_, err := Generate(t.Context(), GenerateOptions{Site: builtin(t, "default"), URL: broken.URL, Requests: 100})
-	if err == nil || !strings.Contains(err.Error(), "GET /jsonrpc/methods") || !strings.Contains(err.Error(), "500") {
-		t.Errorf("expected an error that names the request and its status, got %v", err)
-	}
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "GET /jsonrpc/methods") && strings.Contains(err.Error(), "500"),
+		"expected an error that names the request and its status, got %v", err)
 }
 
 // Fifty failed logins in an hour lock an address out of a Drupal; then all that follows would differ.
@@ -251,9 +236,7 @@ func TestFewLoginsFail(t *testing.T) {
 		}
 		mock.ServeHTTP(w, r)
 	}), 1000)
-	if report.Agrees() || failed < maxRefused || failed >= 50 {
-		t.Errorf("%d logins failed: %+v", failed, report.Differences)
-	}
+	must.Expect(t, !report.Agrees() && failed >= maxRefused && failed < 50, "%d logins failed: %+v", failed, report.Differences)
 }
 
 // Differences of one method in one place are one.
@@ -264,9 +247,8 @@ func TestAMethodIsReportedOnce(t *testing.T) {
 			m.Behaviour.Value = fixtures.Raw(`"closed"`)
 		}
 	})), 1500)
-	if n := len(report.Differences); n != 1 {
-		t.Errorf("expected one difference, got %d: %+v", n, report.Differences)
-	}
+	n := len(report.Differences)
+	must.Expect(t, n == 1, "expected one difference, got %d: %+v", n, report.Differences)
 }
 
 // A site that is being waited for when a user interrupts is not out of reach, and sent no response.
@@ -279,9 +261,8 @@ func TestAnInterrupt(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := Generate(ctx, GenerateOptions{Site: site, URL: server.URL, Requests: 1})
-	if unreachable := (*UnreachableError)(nil); !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
-		t.Errorf("expected an error of the interrupt, got %v", err)
-	}
+	unreachable := (*UnreachableError)(nil)
+	must.Expect(t, errors.Is(err, context.Canceled) && !errors.As(err, &unreachable), "expected an error of the interrupt, got %v", err)
 }
 
 func TestNoSite(t *testing.T) {
@@ -290,10 +271,7 @@ func TestNoSite(t *testing.T) {
 	listener.Close()
 	_, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address, Requests: 1})
 	var unreachable *UnreachableError
-	if !errors.As(err, &unreachable) {
-		t.Error(err)
-	}
-	if _, err := Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address}); err == nil || !strings.Contains(err.Error(), "give 1 or more") {
-		t.Error(err)
-	}
+	must.Expect(t, errors.As(err, &unreachable), "%v", err)
+	_, err = Generate(context.Background(), GenerateOptions{Site: builtin(t, "empty"), URL: address})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "give 1 or more"), "%v", err)
 }

@@ -41,18 +41,13 @@ func TestRecordingsAgreeWithTheSiteTheyWereMadeOf(t *testing.T) {
 	out := t.TempDir()
 	must.Do(t, compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: compare.SiteCredentials(data)}))
 	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: out, URL: address, Credentials: compare.SiteCredentials(data)}))(t)
-	if !report.Agrees() {
-		t.Errorf("%v", report.Differences)
-	}
-	if report.Summary.Records != 4 || len(report.Areas) != 2 {
-		t.Errorf("summary %+v", report.Summary)
-	}
+	must.Expect(t, report.Agrees(), "%v", report.Differences)
+	must.Expect(t, report.Summary.Records == 4 && len(report.Areas) == 2, "summary %+v", report.Summary)
 	for _, area := range []string{"some", "signing"} {
 		text := must.Get(os.ReadFile(filepath.Join(out, area+".jsonl")))(t)
 		for _, secret := range []string{"agent-pass", "agent-token", "Bearer", "Basic "} {
-			if strings.Contains(strings.ReplaceAll(string(text), `Basic realm`, ""), secret) {
-				t.Errorf("the recording of %s holds %q:\n%s", area, secret, text)
-			}
+			must.Expect(t, !strings.Contains(strings.ReplaceAll(string(text), `Basic realm`, ""), secret),
+				"the recording of %s holds %q:\n%s", area, secret, text)
 		}
 	}
 }
@@ -98,19 +93,15 @@ func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
 		v, ok := map[string]string{"BRIDGECHECK_PASSWORD_AGENT_2": "p", "BRIDGECHECK_TOKEN_AGENT_2": "t"}[name]
 		return v, ok
 	})
-	if c, ok := env("agent-2"); !ok || c.Password != "p" || c.Tokens[""] != "t" {
-		t.Errorf("from the environment: %+v %v", c, ok)
-	}
-	if _, ok := env("nobody"); ok {
-		t.Error("an account that the environment does not name is known")
-	}
+	c, ok := env("agent-2")
+	must.Expect(t, ok && c.Password == "p" && c.Tokens[""] == "t", "from the environment: %+v %v", c, ok)
+	_, ok = env("nobody")
+	must.Expect(t, !ok, "an account that the environment does not name is known")
 	file := must.Get(compare.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`)))(t)
-	if c, ok := file("agent"); !ok || c.Password != "p" || c.Tokens["scoped"] != "t" {
-		t.Errorf("from the file: %+v %v", c, ok)
-	}
-	if _, err := compare.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`)); err == nil || !strings.Contains(err.Error(), "pasword") {
-		t.Errorf("a wrong member: %v", err)
-	}
+	c, ok = file("agent")
+	must.Expect(t, ok && c.Password == "p" && c.Tokens["scoped"] == "t", "from the file: %+v %v", c, ok)
+	_, err := compare.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`))
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "pasword"), "a wrong member: %v", err)
 }
 
 func FuzzParseRecord(f *testing.F) {

@@ -15,9 +15,8 @@ import (
 func recordings(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "shared", "drupal-transcripts")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("SKIPPED: the recordings of the real site are not beside the checkout: %v", err)
-	}
+	_, err := os.Stat(dir)
+	must.Need(t, err == nil, "SKIPPED: the recordings of the real site are not beside the checkout: %v", err)
 	return dir
 }
 
@@ -49,9 +48,8 @@ func TestMockAgreesWithTheCases(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(dir, area+".jsonl"), []byte(strings.Join(records, "")), 0o600))
 	}
 	report := must.Get(compare.Verify(t.Context(), compare.VerifyOptions{Transcripts: dir, Areas: areas}))(t)
-	if s := report.Summary; s.Agree != 3 || s.Records != 3 {
-		t.Errorf("%d of %d records agree, want 3: %v", s.Agree, s.Records, report.Differences)
-	}
+	s := report.Summary
+	must.Expect(t, s.Agree == 3 && s.Records == 3, "%d of %d records agree, want 3: %v", s.Agree, s.Records, report.Differences)
 }
 
 // notMocked are the records to which the mock does not respond as recorded, and why.

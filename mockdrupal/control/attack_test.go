@@ -76,9 +76,7 @@ func listening(t *testing.T, token string) (*mockdrupal.Drupal, string) {
 	t.Helper()
 	d := must.Get(mockdrupal.New(&fixtures.Site{Title: "Small"}, mockdrupal.Options{}))(t)
 	server, addr, err := d.ListenControl("127.0.0.1:0", token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { server.Close() })
 	return d, addr.String()
 }
@@ -90,9 +88,7 @@ func TestWebPagesCannotUseTheControlPlane(t *testing.T) {
 			before := d.Site()
 			res := a.send(t, address)
 			body, _ := io.ReadAll(res.Body)
-			if res.StatusCode != a.status {
-				t.Errorf("got %d %s, want %d", res.StatusCode, body, a.status)
-			}
+			must.Expect(t, res.StatusCode == a.status, "got %d %s, want %d", res.StatusCode, body, a.status)
 			if a.status < 300 {
 				return
 			}
@@ -112,9 +108,8 @@ func TestWithATokenANameIsAllowedAndPagesAreNot(t *testing.T) {
 		{"another site's origin, with the token", "GET", "faults", http.Header{"Origin": {"https://attacker.example"}, "Authorization": {"Bearer s3cret"}}, "", 403},
 		{"text/plain, with the token", "POST", "faults", http.Header{"Content-Type": {"text/plain"}, "Authorization": {"Bearer s3cret"}}, aFault, 415},
 	} {
-		if res := a.send(t, address); res.StatusCode != a.status {
-			t.Errorf("%s: got %d, want %d", a.name, res.StatusCode, a.status)
-		}
+		res := a.send(t, address)
+		must.Expect(t, res.StatusCode == a.status, "%s: got %d, want %d", a.name, res.StatusCode, a.status)
 	}
 }
 
@@ -144,21 +139,15 @@ func TestControlPlaneShowsNoCredential(t *testing.T) {
 	defer res.Body.Close()
 	shown := must.Get(io.ReadAll(res.Body))(t)
 	for _, secret := range secrets {
-		if strings.Contains(string(shown), secret) {
-			t.Errorf("the journal shows %q", secret)
-		}
+		must.Expect(t, !strings.Contains(string(shown), secret), "the journal shows %q", secret)
 	}
 	page, err := c.Journal(t.Context(), journal.Filter{})
-	if err != nil || len(page.Entries) != 15 || page.Lost != 0 {
-		t.Fatalf("%d entries, %d lost (%v); want 15 and none", len(page.Entries), page.Lost, err)
-	}
+	must.Assert(t, err == nil && len(page.Entries) == 15 && page.Lost == 0,
+		"%d entries, %d lost (%v); want 15 and none", len(page.Entries), page.Lost, err)
 	for _, e := range page.Entries {
-		if e.Route == "jsonrpc" && !strings.Contains(string(e.Body), "content.list") {
-			t.Errorf("the body of a call is hidden: %s", e.Body)
-		}
-		if (e.Route == "login" || e.Route == "token") && strings.Contains(string(e.Body), "agent") {
-			t.Errorf("the body with credentials is shown: %s", e.Body)
-		}
+		must.Expect(t, e.Route != "jsonrpc" || strings.Contains(string(e.Body), "content.list"), "the body of a call is hidden: %s", e.Body)
+		must.Expect(t, e.Route != "login" && e.Route != "token" || !strings.Contains(string(e.Body), "agent"),
+			"the body with credentials is shown: %s", e.Body)
 	}
 }
 
@@ -185,9 +174,7 @@ func FuzzResponses(f *testing.F) {
 		_, runsErr := c.Runs(t.Context(), "x")
 		_, faultsErr := c.Faults(t.Context())
 		for _, err := range []error{siteErr, journalErr, runsErr, faultsErr} {
-			if err == nil && status >= 400 {
-				t.Errorf("%d is no error", status)
-			}
+			must.Expect(t, err != nil || status < 400, "%d is no error", status)
 			if err != nil && len(err.Error()) > 2000 {
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}

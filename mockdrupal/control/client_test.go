@@ -45,18 +45,16 @@ func TestSiteIsReadReplacedAndPatched(t *testing.T) {
 	site := must.Get(c.Site(ctx))(t)
 	id := site.Methods[0].ID
 	must.Do(t, c.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{id}}}))
-	if body := ask(t, s, id); !strings.Contains(body, "-32601") {
-		t.Errorf("the disabled method gives %s", body)
-	}
+	body := ask(t, s, id)
+	must.Expect(t, strings.Contains(body, "-32601"), "the disabled method gives %s", body)
 	must.Do(t, c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}))
 	if now, err := c.Site(ctx); err != nil || now.Methods[0].ID != id || len(now.Methods) != len(site.Methods) {
 		t.Errorf("the enabled method is not back in its place: %v", err)
 	}
 	site.Methods = site.Methods[:1]
 	must.Do(t, c.SetSite(ctx, site))
-	if got := len(s.Site().Methods); got != 1 {
-		t.Errorf("%d methods after the site was replaced, want 1", got)
-	}
+	got := len(s.Site().Methods)
+	must.Expect(t, got == 1, "%d methods after the site was replaced, want 1", got)
 }
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
@@ -94,17 +92,13 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, r)
-			if w.Code != b.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(b.says, `"`, `\"`)) {
-				t.Errorf("got %d %s, want %d naming %s", w.Code, w.Body, b.status, b.says)
-			}
+			must.Expect(t, w.Code == b.status && strings.Contains(w.Body.String(), strings.ReplaceAll(b.says, `"`, `\"`)),
+				"got %d %s, want %d naming %s", w.Code, w.Body, b.status, b.says)
 		})
 	}
-	if s.Site() != before || len(s.Faults()) > 0 {
-		t.Error("bad input changed the site or armed a fault")
-	}
-	if _, err := c.Arm(t.Context(), mockdrupal.Fault{Kind: "earthquake"}); !errors.As(err, new(*control.Error)) {
-		t.Errorf("the client returns %v, want a *control.Error", err)
-	}
+	must.Expect(t, s.Site() == before && len(s.Faults()) == 0, "bad input changed the site or armed a fault")
+	_, err := c.Arm(t.Context(), mockdrupal.Fault{Kind: "earthquake"})
+	must.Expect(t, errors.As(err, new(*control.Error)), "the client returns %v, want a *control.Error", err)
 }
 
 func TestTokenGuardsTheControlPlane(t *testing.T) {
@@ -112,9 +106,8 @@ func TestTokenGuardsTheControlPlane(t *testing.T) {
 	for _, token := range []string{"", "wrong"} {
 		c := must.Get(control.New(s.URL, token))(t)
 		var refused *control.Error
-		if _, err := c.Site(t.Context()); !errors.As(err, &refused) || refused.Status != 401 {
-			t.Errorf("with the token %q: %v, want 401", token, err)
-		}
+		_, err := c.Site(t.Context())
+		must.Expect(t, errors.As(err, &refused) && refused.Status == 401, "with the token %q: %v, want 401", token, err)
 	}
 }
 
@@ -130,9 +123,8 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 		t.Error(err)
 	}
 	page, err := c.Journal(ctx, journal.Filter{Fault: fault.Status})
-	if err != nil || len(page.Entries) != 1 || page.Entries[0].Status != 503 || page.Entries[0].User != "agent" {
-		t.Errorf("journal: %+v, %v; want the one affected request", page, err)
-	}
+	must.Expect(t, err == nil && len(page.Entries) == 1 && page.Entries[0].Status == 503 && page.Entries[0].User == "agent",
+		"journal: %+v, %v; want the one affected request", page, err)
 	before := s.Now()
 	if now, err := c.Advance(ctx, time.Hour); err != nil || now.Sub(before) < time.Hour {
 		t.Errorf("the clock shows %v after an hour from %v: %v", now, before, err)
@@ -145,9 +137,7 @@ func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
 		t.Errorf("a public address without a token: %v", err)
 	}
 	server, address, err := d.ListenControl("127.0.0.1:0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer server.Close()
 	c := must.Get(control.New("http://"+address.String(), ""))(t)
 	if site, err := c.Site(t.Context()); err != nil || site.Title != "Empty" {

@@ -16,25 +16,21 @@ func TestClientSwitchesWhatTheMockHas(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
 	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, true))
-	if on := s.ActiveQuirks(); len(on) != 1 {
-		t.Errorf("quirks after switching one on: %v", on)
-	}
+	on := s.ActiveQuirks()
+	must.Expect(t, len(on) == 1, "quirks after switching one on: %v", on)
 	must.Do(t, c.SetQuirk(ctx, quirk.StickyGet, false))
-	if on := s.ActiveQuirks(); len(on) != 0 {
-		t.Errorf("quirks after switching it off: %v", on)
-	}
+	on = s.ActiveQuirks()
+	must.Expect(t, len(on) == 0, "quirks after switching it off: %v", on)
 	must.Do(t, c.ClearCaches(ctx))
 	must.Do(t, c.SetFlood(ctx, true))
 	must.Do(t, c.SetFlood(ctx, false))
 	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: fault.Empty})
 	must.Do(t, err)
 	must.Do(t, c.Disarm(ctx, id))
-	if armed := s.Faults(); len(armed) != 0 {
-		t.Errorf("armed after disarming: %v", armed)
-	}
-	if err := c.Disarm(ctx, id); err == nil {
-		t.Error("a fault was disarmed twice")
-	}
+	armed := s.Faults()
+	must.Expect(t, len(armed) == 0, "armed after disarming: %v", armed)
+	err = c.Disarm(ctx, id)
+	must.Expect(t, err != nil, "a fault was disarmed twice")
 }
 
 func TestClientHoldsAndReleasesCalls(t *testing.T) {
@@ -48,12 +44,10 @@ func TestClientHoldsAndReleasesCalls(t *testing.T) {
 		waiting, err = c.Waiting(ctx)
 		must.Do(t, err)
 	}
-	if n, err := c.Step(ctx, 5); err != nil || n != 1 {
-		t.Errorf("%d calls continued, %v; want 1", n, err)
-	}
-	if body := <-done; !strings.Contains(body, `"result"`) {
-		t.Errorf("the call that waited: %s", body)
-	}
+	n, err := c.Step(ctx, 5)
+	must.Expect(t, err == nil && n == 1, "%d calls continued, %v; want 1", n, err)
+	body := <-done
+	must.Expect(t, strings.Contains(body, `"result"`), "the call that waited: %s", body)
 	must.Do(t, c.Freeze(ctx, ""))
 	ask(t, s, "content.list") // waits for nothing
 	if n, err := c.Runs(ctx, "content.list"); err != nil || n != 2 {

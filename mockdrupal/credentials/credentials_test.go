@@ -3,6 +3,8 @@ package credentials
 import (
 	"net/http"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A header holds Basic credentials or a bearer token; what is in base64 is read as it was written.
@@ -17,8 +19,7 @@ func FuzzRead(f *testing.F) {
 		HasSession(&http.Request{Header: h})
 		r := http.Request{Header: http.Header{}}
 		r.SetBasicAuth(name, password)
-		if n, p, ok := ReadBasic(r.Header); !ok || n+":"+p != name+":"+password {
-			t.Errorf("%q:%q is read as %q:%q, %t", name, password, n, p, ok)
-		}
+		n, p, ok := ReadBasic(r.Header)
+		must.Expect(t, ok && n+":"+p == name+":"+password, "%q:%q is read as %q:%q, %t", name, password, n, p, ok)
 	})
 }

@@ -26,9 +26,7 @@ func over(t *testing.T, module *phpSite) *httptest.Server {
 	var one sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Expect(t, err == nil, "%v", err)
 		query := map[string]string{}
 		for name, values := range r.URL.Query() {
 			query[name] = values[0]
@@ -58,25 +56,21 @@ func controlled(t *testing.T, name string) (*fixtures.Site, *phpSite, *control.C
 func refused(t *testing.T, err error, status int, why string) {
 	t.Helper()
 	var e *control.Error
-	if !errors.As(err, &e) || e.Status != status || !strings.Contains(e.Message, why) {
-		t.Errorf("expected a refusal with %d and %q, got %v", status, why, err)
-	}
+	must.Expect(t, errors.As(err, &e) && e.Status == status && strings.Contains(e.Message, why),
+		"expected a refusal with %d and %q, got %v", status, why, err)
 }
 
 func TestControlNeedsItsToken(t *testing.T) {
 	_, module, client := controlled(t, "transcripts")
-	_, err := client.Site(context.Background())
-	must.Do(t, err) // positive control
+	must.Get(client.Site(context.Background()))(t) // positive control
 	for _, sent := range []string{"", "Bearer", "Bearer other", "Basic " + token} {
-		if status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent}); status != 401 || strings.Contains(body, "methods") {
-			t.Errorf("Authorization %q: %d %.80s", sent, status, body)
-		}
+		status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent})
+		must.Expect(t, status == 401 && !strings.Contains(body, "methods"), "Authorization %q: %d %.80s", sent, status, body)
 	}
 	_, dir := exported(t, "transcripts", 3)
 	without := startPHP(t, dir, "BRIDGECHECK_CONTROL_TOKEN=")
-	if status, _ := without.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: "Bearer "}); status != 404 {
-		t.Errorf("without a token in the environment: %d", status)
-	}
+	status, _ := without.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: "Bearer "})
+	must.Expect(t, status == 404, "without a token in the environment: %d", status)
 }
 
 // The site that the control plane shows is the site that was exported.
@@ -91,11 +85,8 @@ func TestControlShowsTheSite(t *testing.T) {
 			}
 			want, err := site.YAML()
 			must.Do(t, err)
-			got, err := shown.YAML()
-			must.Do(t, err)
-			if string(got) != string(want) {
-				t.Errorf("another site than was exported: %d bytes, expected %d", len(got), len(want))
-			}
+			got := must.Get(shown.YAML())(t)
+			must.Expect(t, string(got) == string(want), "another site than was exported: %d bytes, expected %d", len(got), len(want))
 		})
 	}
 }
@@ -120,19 +111,16 @@ func TestControlPatchesMethods(t *testing.T) {
 	before, documents := ids(t, module)
 	must.Do(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo", "shape.*"}}}))
 	fewer, _ := ids(t, module)
-	if slices.Contains(fewer, "echo") || slices.Contains(fewer, "shape.none") || !slices.Contains(fewer, "access.open") {
-		t.Errorf("disabled methods are shown: %v", fewer)
-	}
+	must.Expect(t, !slices.Contains(fewer, "echo") && !slices.Contains(fewer, "shape.none") && slices.Contains(fewer, "access.open"),
+		"disabled methods are shown: %v", fewer)
 	refused(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo"}}}), 400, `no method that is on the site matches "echo"`)
 	shown, err := client.Site(ctx)
 	must.Do(t, err)
-	if _, there := shown.Method("echo"); there || len(shown.Methods) != len(fewer) {
-		t.Errorf("the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
-	}
+	_, there := shown.Method("echo")
+	must.Expect(t, !there && len(shown.Methods) == len(fewer), "the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
 	must.Do(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
-	if after, _ := ids(t, module); !slices.Equal(after, before) {
-		t.Error("the methods did not come back in their old places")
-	}
+	after, _ := ids(t, module)
+	must.Expect(t, slices.Equal(after, before), "the methods did not come back in their old places")
 
 	usage, title, hide := "Says something else", "Another title", false
 	must.Do(t, client.Patch(ctx, patch.Patch{Methods: map[string]patch.Method{
@@ -142,15 +130,12 @@ func TestControlPatchesMethods(t *testing.T) {
 	}}))
 	_, changed := ids(t, module)
 	for _, part := range []string{usage, title, `"minimum":3`, `"output":{"type":"array"}`, `"required":true`} {
-		if !strings.Contains(string(changed["shape.required"]), part) {
-			t.Errorf("%s is not in %s", part, changed["shape.required"])
-		}
+		must.Expect(t, strings.Contains(string(changed["shape.required"]), part), "%s is not in %s", part, changed["shape.required"])
 	}
 	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
 		t.Errorf("a hidden tool: %s", changed["access.open"])
 	}
-	shown, err = client.Site(ctx)
-	must.Do(t, err)
+	shown = must.Get(client.Site(ctx))(t)
 	m, _ := shown.Method("shape.required")
 	was, _ := site.Method("shape.required")
 	if m.Usage != usage || m.MCP.Title != title || string(m.Params[0].Schema) != `{"type":"integer","minimum":3}` || !reflect.DeepEqual(m.Behaviour, was.Behaviour) {
@@ -169,9 +154,8 @@ func TestControlPatchesMethods(t *testing.T) {
 		p.Extensions = &hide
 		refused(t, client.Patch(ctx, p), 400, why)
 	}
-	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); !strings.Contains(body, "mcpTool") {
-		t.Error("a patch that was refused changed something")
-	}
+	body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
+	must.Expect(t, strings.Contains(body, "mcpTool"), "a patch that was refused changed something")
 	for body, why := range map[string]string{
 		`{"disable":{"method":["echo"]}}`:       `disable: unknown field \"method\"`,
 		`{"methods":{"echo":{"hidden":true}}}`:  `methods.echo: unknown field \"hidden\"`,
@@ -180,14 +164,11 @@ func TestControlPatchesMethods(t *testing.T) {
 		`{"disabled":{"methods":["echo"]}}`:     `the body: unknown field \"disabled\"`,
 	} {
 		status, said := module.serve(phpRequest{Verb: "PATCH", Path: "/-/mock/site", Body: []byte(body), Authorization: "Bearer " + token})
-		if status != 400 || !strings.Contains(said, why) {
-			t.Errorf("%s: %d %s", body, status, said)
-		}
+		must.Expect(t, status == 400 && strings.Contains(said, why), "%s: %d %s", body, status, said)
 	}
 	must.Do(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
-	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcpTool") {
-		t.Error("extensions are shown that were switched off")
-	}
+	body = module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
+	must.Expect(t, !strings.Contains(body, "mcpTool"), "extensions are shown that were switched off")
 }
 
 func TestControlPatchesPeople(t *testing.T) {
@@ -198,8 +179,7 @@ func TestControlPatchesPeople(t *testing.T) {
 		Roles: map[string]patch.Role{"agent": {Grant: []string{"administer nodes"}, Revoke: []string{fixtures.AccessContent}}},
 		Users: map[string]patch.User{"agent2": {Blocked: &blocked}, "outsider": {Roles: &[]string{"agent"}}},
 	}))
-	shown, err := client.Site(ctx)
-	must.Do(t, err)
+	shown := must.Get(client.Site(ctx))(t)
 	role := shown.Roles[slices.IndexFunc(shown.Roles, func(r fixtures.Role) bool { return r.ID == "agent" })]
 	agent2, _ := shown.User("agent2")
 	outsider, _ := shown.User("outsider")
@@ -216,48 +196,35 @@ func TestControlJournal(t *testing.T) {
 	module.send(call(fixtures.User{Name: fixtures.Anonymous}, []byte(`{"jsonrpc":"2.0","method":"fail.invalid_params","id":"x"}`)))
 	page, err := client.Journal(ctx, journal.Filter{})
 	must.Do(t, err)
-	if len(page.Entries) != 2 || page.Last != 2 || page.Lost != 0 {
-		t.Fatalf("%+v", page)
-	}
+	must.Assert(t, len(page.Entries) == 2 && page.Last == 2 && page.Lost == 0, "%+v", page)
 	first := page.Entries[0]
 	want := []journal.Call{{Method: "access.open", ID: fixtures.Raw("1"), Ran: true}, {Method: "echo", Params: fixtures.Raw(`{"any" : 1.0}`), Ran: true, Notification: true}}
 	if first.User != "agent" || first.Route != "jsonrpc" || first.Status != 200 || !reflect.DeepEqual(first.Calls, want) || first.Start.IsZero() || first.End.Before(first.Start) {
 		t.Errorf("%+v", first)
 	}
 	for name, f := range map[string]journal.Filter{"by account": {User: "anonymous"}, "by method": {Method: "fail.*"}, "after": {After: 1}, "the last": {Limit: 1}} {
-		some, err := client.Journal(ctx, f)
-		must.Do(t, err)
-		if len(some.Entries) != 1 || some.Entries[0].Seq != 2 {
-			t.Errorf("%s: %+v", name, some)
-		}
+		some := must.Get(client.Journal(ctx, f))(t)
+		must.Expect(t, len(some.Entries) == 1 && some.Entries[0].Seq == 2, "%s: %+v", name, some)
 	}
 	_, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/journal", Authorization: "Bearer " + token})
 	for _, part := range []string{`"result":"open"`, `"exception":"Drupal\\jsonrpc\\Exception\\JsonRpcException: Invalid Params"`} {
-		if !strings.Contains(body, part) {
-			t.Errorf("%s is not in the journal: %s", part, body)
-		}
+		must.Expect(t, strings.Contains(body, part), "%s is not in the journal: %s", part, body)
 	}
 	runs, err := client.Runs(ctx, "access.open")
 	must.Do(t, err)
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	must.Expect(t, runs == 1, "%d runs", runs)
 	_, err = client.Runs(ctx, "no.such")
 	refused(t, err, 404, "no.such")
 	must.Do(t, client.ClearJournal(ctx))
 	page, err = client.Journal(ctx, journal.Filter{})
 	must.Do(t, err)
-	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
-		t.Errorf("a cleared journal: %+v", page)
-	}
+	must.Expect(t, len(page.Entries) == 0 && page.Last == 2 && page.Lost == 0, "a cleared journal: %+v", page)
 	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
 	withToken.Authorization = "Bearer a-token-of-the-agent"
 	module.send(withToken)
-	page, err = client.Journal(ctx, journal.Filter{})
-	must.Do(t, err)
-	if len(page.Entries) != 1 || page.Entries[0].Scheme != "bearer" || first.Scheme != "cookie" {
-		t.Errorf("authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
-	}
+	page = must.Get(client.Journal(ctx, journal.Filter{}))(t)
+	must.Expect(t, len(page.Entries) == 1 && page.Entries[0].Scheme == "bearer" && first.Scheme == "cookie",
+		"authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
 }
 
 // What a real site cannot do is refused with the reason; the rest of the control plane responds.
@@ -277,9 +244,7 @@ func TestControlLimits(t *testing.T) {
 	must.Do(t, err)
 	stepped, err := client.Step(ctx, 1)
 	must.Do(t, err)
-	if waiting != 0 || stepped != 0 {
-		t.Error(waiting, stepped)
-	}
+	must.Expect(t, waiting == 0 && stepped == 0, "%v %v", waiting, stepped)
 	_, err = client.Step(ctx, 0)
 	refused(t, err, 400, "give 1 or more")
 	must.Do(t, client.Freeze(ctx, ""))
@@ -287,24 +252,19 @@ func TestControlLimits(t *testing.T) {
 
 // A whole site is put in place of the exported one: it shows and does what the mock of it shows and does; and it goes back.
 func TestControlPutsASite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	ctx := context.Background()
 	exportedSite, module, client := controlled(t, "default")
 	before := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
 	for _, name := range []string{"transcripts", "types"} {
 		other := builtinSite(t, name)
 		must.Do(t, client.SetSite(ctx, other))
-		if got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other); got != want {
-			t.Errorf("%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
-		}
+		got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other)
+		must.Expect(t, got == want, "%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
 		behavesAsTheMock(t, other.Clone(), module, map[fixtures.Kind]int{})
-		shown, err := client.Site(ctx)
-		must.Do(t, err)
-		if len(shown.Users) != len(other.Users) || len(shown.Methods) != len(other.Methods) {
-			t.Errorf("%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
-		}
+		shown := must.Get(client.Site(ctx))(t)
+		must.Expect(t, len(shown.Users) == len(other.Users) && len(shown.Methods) == len(other.Methods),
+			"%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
 	}
 	people := exportedSite.Clone()
 	people.Roles = append(people.Roles, fixtures.Role{ID: "newcomer", Permissions: []string{fixtures.UseJSONRPC}})
@@ -312,26 +272,19 @@ func TestControlPutsASite(t *testing.T) {
 	must.Do(t, client.SetSite(ctx, people))
 	shown, err := client.Site(ctx)
 	must.Do(t, err)
-	if u, ok := shown.User("check1"); !ok || !shown.Holds(u, fixtures.UseJSONRPC) {
-		t.Errorf("a new account: %+v", u)
-	}
+	u, ok := shown.User("check1")
+	must.Expect(t, ok && shown.Holds(u, fixtures.UseJSONRPC), "a new account: %+v", u)
 	must.Do(t, client.SetSite(ctx, exportedSite))
-	if module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) != before {
-		t.Error("the exported site did not come back")
-	}
-	shown, err = client.Site(ctx)
-	must.Do(t, err)
-	if _, there := shown.User("check1"); there || len(shown.Roles) != len(exportedSite.Roles) {
-		t.Error("an account or a role stayed")
-	}
+	must.Expect(t, module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) == before, "the exported site did not come back")
+	shown = must.Get(client.Site(ctx))(t)
+	_, there := shown.User("check1")
+	must.Expect(t, !there && len(shown.Roles) == len(exportedSite.Roles), "an account or a role stayed")
 	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
 }
 
 // Nothing is left of a module that was uninstalled, and what it changed is as it was.
 func TestUninstallLeavesNoTrace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	ctx := context.Background()
 	site, module, client := controlled(t, "default")
 	must.Do(t, client.Patch(ctx, patch.Patch{
@@ -343,10 +296,7 @@ func TestUninstallLeavesNoTrace(t *testing.T) {
 	must.Do(t, client.SetSite(ctx, changed))
 	var stored struct{ Before, During, After json.RawMessage }
 	must.Do(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
-	if !strings.Contains(string(stored.During), `"agent"`) { // positive control
-		t.Errorf("the installed module stored nothing: %s", stored.During)
-	}
-	if string(stored.After) != string(stored.Before) {
-		t.Errorf("after:  %s\nbefore: %s", stored.After, stored.Before)
-	}
+	must.Expect(t, strings.Contains(string(stored.During), `"agent"`),
+		"the installed module stored nothing: %s", stored.During) // positive control
+	must.Expect(t, string(stored.After) == string(stored.Before), "after:  %s\nbefore: %s", stored.After, stored.Before)
 }

@@ -31,9 +31,8 @@ import (
 // requirePHP skips where there is no PHP: then nothing of the module was tested.
 func requirePHP(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("php"); err != nil {
-		t.Skip("NOT TESTED: the exported Drupal module needs php (Debian: apt-get install php-cli)")
-	}
+	_, err := exec.LookPath("php")
+	must.Need(t, err == nil, "NOT TESTED: the exported Drupal module needs php (Debian: apt-get install php-cli)")
 }
 
 func builtinSite(t *testing.T, name string) *fixtures.Site {
@@ -54,9 +53,7 @@ func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
 var sites = []string{"default", "transcripts", "types"}
 
 func TestEveryFileIsPHP(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	seen := map[string]bool{}
 	for _, name := range sites {
@@ -86,17 +83,13 @@ func lint(t *testing.T, dir string, seen map[string]bool) {
 		}
 		return err
 	})
-	if err != nil || found < 10 {
-		t.Fatal(found, err)
-	}
+	must.Assert(t, err == nil && found >= 10, "%v %v", found, err)
 	var group sync.WaitGroup
 	for part := range slices.Chunk(files, len(files)/runtime.NumCPU()+1) {
 		group.Go(func() {
 			for _, file := range part {
-				if out, err := exec.Command("php", "-d", "error_reporting=-1", "-d", "display_errors=1", "-l", file).CombinedOutput(); err != nil ||
-					!strings.HasPrefix(string(out), "No syntax errors") {
-					t.Errorf("%s: %v\n%s", file, err, out)
-				}
+				out, err := exec.Command("php", "-d", "error_reporting=-1", "-d", "display_errors=1", "-l", file).CombinedOutput()
+				must.Expect(t, err == nil && strings.HasPrefix(string(out), "No syntax errors"), "%s: %v\n%s", file, err, out)
 			}
 		})
 	}
@@ -141,9 +134,8 @@ func startPHP(t *testing.T, dir string, environment ...string) *phpSite {
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error("php:", err)
-		}
+		err := cmd.Wait()
+		must.Expect(t, err == nil, "%v %v", "php:", err)
 	})
 	return &phpSite{t: t, in: json.NewEncoder(in), out: bufio.NewReaderSize(out, 1<<20)}
 }
@@ -161,16 +153,13 @@ func (p *phpSite) expect(r phpRequest, want string) {
 		p.later = append(p.later, expectation{r, want})
 		return
 	}
-	if got := p.send(r); got != want {
-		p.t.Errorf("%s\nPHP:  %s\nmock: %s", r.Body, got, want)
-	}
+	got := p.send(r)
+	must.Expect(p.t, got == want, "%s\nPHP:  %s\nmock: %s", r.Body, got, want)
 }
 
 func (p *phpSite) serve(r phpRequest) (status int, body string) {
 	p.t.Helper()
-	if err := p.in.Encode(r); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.in.Encode(r))
 	return p.read()
 }
 
@@ -178,15 +167,11 @@ func (p *phpSite) serve(r phpRequest) (status int, body string) {
 func (p *phpSite) read() (status int, body string) {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
-	if err != nil {
-		p.t.Fatalf("PHP ended or printed no response: %v\n%s", err, line)
-	}
+	must.Assert(p.t, err == nil, "PHP ended or printed no response: %v\n%s", err, line)
 	code, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 	status, err = strconv.Atoi(code)
 	data, wrong := base64.StdEncoding.DecodeString(text)
-	if err != nil || wrong != nil {
-		p.t.Fatalf("PHP printed no response: %s", line)
-	}
+	must.Assert(p.t, err == nil && wrong == nil, "PHP printed no response: %s", line)
 	return status, string(data)
 }
 
@@ -297,9 +282,7 @@ func request(id, method, params string) []byte {
 
 // Each behaviour does what the mock's does: the same request brings the same response, byte for byte.
 func TestBehavesAsTheMock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	kinds := map[fixtures.Kind]int{}
 	for _, name := range sites {
@@ -309,9 +292,7 @@ func TestBehavesAsTheMock(t *testing.T) {
 		})
 	}
 	t.Logf("requests that ran, by behaviour: %v", kinds)
-	if len(kinds) < 13 {
-		t.Errorf("only the behaviours %v ran", kinds)
-	}
+	must.Expect(t, len(kinds) >= 13, "only the behaviours %v ran", kinds)
 }
 
 // behavesAsTheMock sends the same requests to a module and to a mock of its site, and counts those that ran.
@@ -359,9 +340,7 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 
 // A notification has no response: what its result would be replaces no other.
 func TestANotificationChangesNoOtherResponse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: no PHP is started")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	requirePHP(t)
 	site := builtinSite(t, "default").Clone()
 	failing, _ := site.Method("fail.internal")
@@ -372,12 +351,9 @@ func TestANotificationChangesNoOtherResponse(t *testing.T) {
 		{"jsonrpc":"2.0","method":"echo","params":{"any":1},"id":1}]`)
 	agent, _ := site.User("agent")
 	_, want := post(openToAll(t, site), *agent, body)
-	if !strings.Contains(want, `{"any":1}`) || !strings.Contains(want, `{"load":1.0}`) {
-		t.Fatalf("the mock responds %s", want)
-	}
-	if got := startPHP(t, dir).send(call(*agent, body)); got != want {
-		t.Errorf("PHP:  %s\nmock: %s", got, want)
-	}
+	must.Assert(t, strings.Contains(want, `{"any":1}`) && strings.Contains(want, `{"load":1.0}`), "the mock responds %s", want)
+	got := startPHP(t, dir).send(call(*agent, body))
+	must.Expect(t, got == want, "PHP:  %s\nmock: %s", got, want)
 }
 
 // collection is what the mock shows to who may run everything.
@@ -398,9 +374,8 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
 			php := startPHP(t, dir)
-			if got := php.send(phpRequest{Verb: http.MethodOptions, Path: "/jsonrpc/methods"}); got != "" {
-				t.Errorf("OPTIONS has the body %s, expected none", got)
-			}
+			got := php.send(phpRequest{Verb: http.MethodOptions, Path: "/jsonrpc/methods"})
+			must.Expect(t, got == "", "OPTIONS has the body %s, expected none", got)
 			if got, want := php.send(phpRequest{Verb: http.MethodGet, Path: "/jsonrpc/methods"}), collection(t, site); got != want {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {
@@ -425,15 +400,12 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range property.FindAllStringSubmatch(string(text), -1) {
 			found++
-			if !slices.Contains([]string{"id", "usage", "access", "params", "responseHeaders", "call"}, m[1]) {
-				t.Errorf("%s has the property %s", filepath.Base(path), m[1])
-			}
+			must.Expect(t, slices.Contains([]string{"id", "usage", "access", "params", "responseHeaders", "call"}, m[1]),
+				"%s has the property %s", filepath.Base(path), m[1])
 		}
 		return err
 	})
-	if err != nil || found < 3*len(site.Methods) {
-		t.Errorf("%d properties were read: %v", found, err)
-	}
+	must.Expect(t, err == nil && found >= 3*len(site.Methods), "%d properties were read: %v", found, err)
 }
 
 // A web server that keeps Drupal's rules (core/assets/scaffold/files/htaccess) serves no file that has a password.
@@ -446,13 +418,10 @@ func TestPasswordsAreNotServed(t *testing.T) {
 			continue
 		}
 		found++
-		if ext := filepath.Ext(name); ext != ".yml" && ext != ".install" && ext != ".php" {
-			t.Errorf("%s has passwords and would be served", name)
-		}
+		ext := filepath.Ext(name)
+		must.Expect(t, ext == ".yml" || ext == ".install" || ext == ".php", "%s has passwords and would be served", name)
 	}
-	if found == 0 {
-		t.Error("no file has the password of agent")
-	}
+	must.Expect(t, found != 0, "no file has the password of agent")
 }
 
 // A module must not mix with what is there, and has a class for each method.
@@ -465,7 +434,5 @@ func TestWrite(t *testing.T) {
 		t.Error("a line that there is not:", err)
 	}
 	classes, err := os.ReadDir(filepath.Join(dir, "src/Plugin", Name, "Method"))
-	if err != nil || len(classes) != len(site.Methods) {
-		t.Errorf("%d classes for %d methods: %v", len(classes), len(site.Methods), err)
-	}
+	must.Expect(t, err == nil && len(classes) == len(site.Methods), "%d classes for %d methods: %v", len(classes), len(site.Methods), err)
 }

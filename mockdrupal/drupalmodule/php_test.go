@@ -36,9 +36,7 @@ func wasm(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(modules, filepath.Join(runner, "node_modules"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return filepath.Join(runner, "php.mjs")
 }
 
@@ -51,9 +49,7 @@ func newPHP(t *testing.T, runner, version string, directories []string, script s
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	out, err := cmd.Output()
-	if err != nil || errors.Len() > 0 {
-		t.Fatalf("PHP %s: %v\n%s%.2000s", version, err, errors.Bytes(), out)
-	}
+	must.Assert(t, err == nil && errors.Len() == 0, "PHP %s: %v\n%s%.2000s", version, err, errors.Bytes(), out)
 	return out
 }
 
@@ -64,9 +60,7 @@ func TestBehavesAsTheMockOnNewerPHP(t *testing.T) {
 		site, dir := exported(t, name, 3)
 		collected := &phpSite{t: t}
 		behavesAsTheMock(t, site.Clone(), collected, map[fixtures.Kind]int{})
-		if len(collected.later) < 50 {
-			t.Fatalf("only %d requests of the site %s ran", len(collected.later), name)
-		}
+		must.Assert(t, len(collected.later) >= 50, "only %d requests of the site %s ran", len(collected.later), name)
 		requests := t.TempDir()
 		var lines bytes.Buffer
 		for _, e := range collected.later {
@@ -78,9 +72,8 @@ func TestBehavesAsTheMockOnNewerPHP(t *testing.T) {
 				out := newPHP(t, runner, version, []string{dir, requests}, "run.php", dir, filepath.Join(requests, "requests.jsonl"))
 				p := &phpSite{t: t, out: bufio.NewReader(bytes.NewReader(out))}
 				for _, e := range collected.later {
-					if _, got := p.read(); got != e.want {
-						t.Errorf("%s\nPHP:  %s\nmock: %s", e.request.Body, got, e.want)
-					}
+					_, got := p.read()
+					must.Expect(t, got == e.want, "%s\nPHP:  %s\nmock: %s", e.request.Body, got, e.want)
 				}
 			})
 		}
@@ -105,18 +98,15 @@ func TestRefusesSitesWithTheReason(t *testing.T) {
 			}[:most] {
 				out := run("requirements.php", dir, `{"core":"`+core+`",`+c.site+`}`)
 				var refusals map[string]refusal
-				if err := json.Unmarshal(out, &refusals); err != nil {
-					t.Fatalf("Drupal %s, %s: %v\n%s", core, c.name, err, out)
-				}
+				err := json.Unmarshal(out, &refusals)
+				must.Assert(t, err == nil, "Drupal %s, %s: %v\n%s", core, c.name, err, out)
 				said := ""
 				for _, r := range refusals {
-					if said += r.Description; !r.Error {
-						t.Errorf("Drupal %s, %s: %s is no error", core, c.name, r.Description)
-					}
+					said += r.Description
+					must.Expect(t, r.Error, "Drupal %s, %s: %s is no error", core, c.name, r.Description)
 				}
-				if !strings.Contains(said, c.wants) || (said == "") != (c.wants == "") {
-					t.Errorf("Drupal %s, %s: refused with %q, expected %q", core, c.name, said, c.wants)
-				}
+				must.Expect(t, strings.Contains(said, c.wants) && (said == "") == (c.wants == ""),
+					"Drupal %s, %s: refused with %q, expected %q", core, c.name, said, c.wants)
 			}
 		}
 	}
@@ -124,9 +114,7 @@ func TestRefusesSitesWithTheReason(t *testing.T) {
 		requirePHP(t)
 		check(t, []string{"10.6", "11.1", "11.4", "12"}, 5, func(script string, arguments ...string) []byte {
 			out, err := exec.Command("php", append([]string{"testdata/" + script}, arguments...)...).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			must.Assert(t, err == nil, "%v\n%s", err, out)
 			return out
 		})
 	})

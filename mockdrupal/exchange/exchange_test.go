@@ -3,6 +3,8 @@ package exchange
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The id and the params of a call are kept byte by byte, as PHP finds them.
@@ -12,16 +14,12 @@ func FuzzReadCall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		c := ReadCall(doc)
-		if c.Notification != (c.ID == nil) {
-			t.Errorf("%q: %+v", doc, c)
-		}
+		must.Expect(t, c.Notification == (c.ID == nil), "%q: %+v", doc, c)
 		if !json.Valid(doc) {
 			return
 		}
 		for _, part := range [][]byte{c.ID, c.Params} {
-			if part != nil && !json.Valid(part) {
-				t.Errorf("%q holds %q", doc, part)
-			}
+			must.Expect(t, part == nil || json.Valid(part), "%q holds %q", doc, part)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package fault
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A fault that the control plane takes is written as it is read.
@@ -16,11 +18,8 @@ func FuzzFault(f *testing.F) {
 			return
 		}
 		text, err := json.Marshal(read)
-		if err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		if err := json.Unmarshal(text, &again); err != nil || again != read {
-			t.Errorf("%s is written as %s, which is read as %+v: %v", data, text, again, err)
-		}
+		must.Assert(t, err == nil, "%s: %v", data, err)
+		err = json.Unmarshal(text, &again)
+		must.Expect(t, err == nil && again == read, "%s is written as %s, which is read as %+v: %v", data, text, again, err)
 	})
 }

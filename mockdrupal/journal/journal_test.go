@@ -58,13 +58,11 @@ func TestMemoryStaysFlatUnderAnHourOfLoad(t *testing.T) {
 		if arrive(j, conn, make([]byte, i*37%5000)); i == requests/100 {
 			full = heap()
 		}
-		if len(j.ring) > 1000 || j.bytes > MaxBytes {
-			t.Fatalf("after %d requests the ring holds %d entries of %d bytes", i+1, len(j.ring), j.bytes)
-		}
+		must.Assert(t, len(j.ring) <= 1000 && j.bytes <= MaxBytes,
+			"after %d requests the ring holds %d entries of %d bytes", i+1, len(j.ring), j.bytes)
 	}
-	if grown := int64(heap()) - int64(full); grown > 2<<20 {
-		t.Errorf("the heap grew by %d bytes between request %d and %d", grown, requests/100, requests)
-	}
+	grown := int64(heap()) - int64(full)
+	must.Expect(t, grown <= 2<<20, "the heap grew by %d bytes between request %d and %d", grown, requests/100, requests)
 	if kept := j.Entries(0); len(kept) != 1000 || j.Dropped() != requests-1000 || kept[0].Seq != requests-999 || j.Lost(0) != j.Dropped() {
 		t.Errorf("kept %d from %d, dropped %d, lost %d", len(kept), kept[0].Seq, j.Dropped(), j.Lost(0))
 	}
@@ -107,9 +105,8 @@ func TestRingAgreesWithAList(t *testing.T) {
 		for _, e := range j.Entries(after) {
 			got = append(got, e.Seq)
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || j.Dropped() != dropped || j.Lost(after) != j.Last()-after-int64(len(want)) {
-			t.Fatalf("after %d: got %v (dropped %d, lost %d), want %v (dropped %d)", after, got, j.Dropped(), j.Lost(after), want, dropped)
-		}
+		must.Assert(t, fmt.Sprint(got) == fmt.Sprint(want) && j.Dropped() == dropped && j.Lost(after) == j.Last()-after-int64(len(want)),
+			"after %d: got %v (dropped %d, lost %d), want %v (dropped %d)", after, got, j.Dropped(), j.Lost(after), want, dropped)
 	})
 }
 
@@ -128,9 +125,7 @@ func TestCredentialsAreShownOnlyAsHashes(t *testing.T) {
 		if strings.Contains(string(shown), "s3cret") || !strings.Contains(string(shown), "sha256:") || !strings.Contains(string(shown), `"Accept-Language":["de"]`) {
 			t.Errorf("%s: %s", name, shown)
 		}
-		if r.Header.Get(name) != value {
-			t.Errorf("%s: the request itself was changed to %q", name, r.Header.Get(name))
-		}
+		must.Expect(t, r.Header.Get(name) == value, "%s: the request itself was changed to %q", name, r.Header.Get(name))
 	}
 }
 
@@ -140,9 +135,8 @@ func TestCookiesAreFoundByNameAndValue(t *testing.T) {
 	j := New(0)
 	e := j.View(j.Begin(r, &Conn{}))
 	for name, value := range map[string]string{"marker": "one", "quoted": "two", "third": "3"} {
-		if !e.SentCookie(name, value) || e.SentCookie(name, "other") || e.SentCookie("other", value) {
-			t.Errorf("%s=%s: %v", name, value, e.Cookies)
-		}
+		must.Expect(t, e.SentCookie(name, value) && !e.SentCookie(name, "other") && !e.SentCookie("other", value),
+			"%s=%s: %v", name, value, e.Cookies)
 	}
 }
 
@@ -156,9 +150,8 @@ func TestBytesAreCountedPerRequestOfAConnection(t *testing.T) {
 		t.Errorf("taken %d and %d, want 100 and 20", e[0].BytesTaken, e[1].BytesTaken)
 	}
 	conn.Took(5) // what arrives late still counts for the last request
-	if e := j.Entries(1); e[0].BytesTaken != 25 {
-		t.Errorf("taken %d, want 25", e[0].BytesTaken)
-	}
+	e := j.Entries(1)
+	must.Expect(t, e[0].BytesTaken == 25, "taken %d, want 25", e[0].BytesTaken)
 }
 
 func FuzzRedaction(f *testing.F) {
@@ -166,12 +159,10 @@ func FuzzRedaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, authorization, cookie, query string) {
 		const secret = "xyzzy-s3cret"
 		h := redactHeader(http.Header{"Authorization": {authorization + secret}, "Cookie": {cookie + "=" + secret}})
-		if shown := fmt.Sprint(h); strings.Contains(shown, secret) {
-			t.Errorf("the header shows the secret: %s", shown)
-		}
-		if shown := redactQuery("token=" + secret + "&" + query); strings.Contains(shown, secret) {
-			t.Errorf("the query shows the secret: %s", shown)
-		}
+		shown := fmt.Sprint(h)
+		must.Expect(t, !strings.Contains(shown, secret), "the header shows the secret: %s", shown)
+		shown = redactQuery("token=" + secret + "&" + query)
+		must.Expect(t, !strings.Contains(shown, secret), "the query shows the secret: %s", shown)
 		cookiesOf(http.Header{"Cookie": {cookie}})
 	})
 }

@@ -42,11 +42,8 @@ methods:
 			return
 		}
 		text, err := changed.YAML()
-		if err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		if _, err := fixtures.Parse("patched", text); err != nil {
-			t.Errorf("%s yields a site that is none: %v", data, err)
-		}
+		must.Assert(t, err == nil, "%s: %v", data, err)
+		_, err = fixtures.Parse("patched", text)
+		must.Expect(t, err == nil, "%s yields a site that is none: %v", data, err)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -40,13 +41,9 @@ func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := php.Decode([]byte(c.in))
-			if err != nil {
-				t.Fatalf("decoding %s: %v", c.in, err)
-			}
+			must.Assert(t, err == nil, "decoding %s: %v", c.in, err)
 			out, err := php.Encode(v)
-			if err != nil || string(out) != c.out {
-				t.Errorf("%s became %s (%v), want %s", c.in, out, err, c.out)
-			}
+			must.Expect(t, err == nil && string(out) == c.out, "%s became %s (%v), want %s", c.in, out, err, c.out)
 		})
 	}
 }
@@ -54,9 +51,8 @@ func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
 func TestFloatsInStringsHaveFourteenDigits(t *testing.T) {
 	for f, want := range map[float64]string{1: "1", 0.1: "0.1", 1.0 / 3: "0.33333333333333", 2.0 / 3 * 1e20: "6.6666666666667E+19", 1e14: "1.0E+14",
 		99999999999999: "99999999999999", 999999999999999: "1.0E+15", 0.00001: "1.0E-5", math.Inf(-1): "-INF", math.Copysign(0, -1): "-0"} {
-		if got := php.ToString(f); got != want {
-			t.Errorf("%v is %q, want %q", f, got, want)
-		}
+		got := php.ToString(f)
+		must.Expect(t, got == want, "%v is %q, want %q", f, got, want)
 	}
 }
 
@@ -67,34 +63,29 @@ func TestDecodeRefuses(t *testing.T) {
 		"invalid UTF-8": "\"\xff\"", "lone surrogate": `"\ud800"`, "low surrogate first": `"\udc00\ud800"`, "bad escape": `"\x"`,
 		"control character": "\"\n\"", "open string": `"a`, "open object": `{"a":1`, "too deep": strings.Repeat("[", 512) + strings.Repeat("]", 512), "words in capitals": "TRUE", "words run together": "[truefalse]",
 	} {
-		if v, err := php.Decode([]byte(in)); !errors.Is(err, php.ErrSyntax) {
-			t.Errorf("%s was read as %v", name, v)
-		}
+		v, err := php.Decode([]byte(in))
+		must.Expect(t, errors.Is(err, php.ErrSyntax), "%s was read as %v", name, v)
 	}
-	if _, err := php.Decode([]byte(strings.Repeat("[", 511) + strings.Repeat("]", 511))); err != nil {
-		t.Errorf("511 levels: %v", err)
-	}
+	_, err := php.Decode([]byte(strings.Repeat("[", 511) + strings.Repeat("]", 511)))
+	must.Expect(t, err == nil, "511 levels: %v", err)
 }
 
 func TestEncodeRefusesWhatPHPRefuses(t *testing.T) {
-	if _, err := php.Encode(math.Inf(1)); !errors.Is(err, php.ErrInfNaN) {
-		t.Errorf("infinity: %v", err)
-	}
+	_, err := php.Encode(math.Inf(1))
+	must.Expect(t, errors.Is(err, php.ErrInfNaN), "infinity: %v", err)
 	deep := php.List()
 	for range 512 {
 		deep = php.List(deep)
 	}
-	if _, err := php.Encode(deep); !errors.Is(err, php.ErrDepth) {
-		t.Errorf("513 levels: %v", err)
-	}
+	_, err = php.Encode(deep)
+	must.Expect(t, errors.Is(err, php.ErrDepth), "513 levels: %v", err)
 }
 
 func TestLiteralKeepsNumbersAndShape(t *testing.T) {
 	const in = `{ "o": {}, "l": [ ], "big": 123456789012345678901234567890, "f": 1.0, "e": 1E2, "s": "é/" }`
 	const want = `{"o":{},"l":[],"big":123456789012345678901234567890,"f":1.0,"e":1E2,"s":"\u00e9\/"}`
-	if out, err := php.Encode(php.Literal(in)); err != nil || string(out) != want {
-		t.Errorf("got %s (%v), want %s", out, err, want)
-	}
+	out, err := php.Encode(php.Literal(in))
+	must.Expect(t, err == nil && string(out) == want, "got %s (%v), want %s", out, err, want)
 }
 
 func TestMembersAndElementsGiveTheBytesAsWritten(t *testing.T) {
@@ -103,19 +94,15 @@ func TestMembersAndElementsGiveTheBytesAsWritten(t *testing.T) {
 	for _, m := range php.Members(doc) {
 		got = append(got, m.Name+"="+string(m.Raw))
 	}
-	if want := `a={"x": [1, 2]}|bA="}\","|a=1.0`; strings.Join(got, "|") != want {
-		t.Errorf("members %q, want %q", got, want)
-	}
+	want := `a={"x": [1, 2]}|bA="}\","|a=1.0`
+	must.Expect(t, strings.Join(got, "|") == want, "members %q, want %q", got, want)
 	got = nil
 	for _, e := range php.Elements([]byte(`[1 ,[2,3], {"a":"]"} ]`)) {
 		got = append(got, string(e))
 	}
-	if want := `1|[2,3]|{"a":"]"}`; strings.Join(got, "|") != want {
-		t.Errorf("elements %q, want %q", got, want)
-	}
-	if php.Members([]byte("[]")) != nil || php.Elements([]byte("{}")) != nil {
-		t.Error("a list has members, or an object elements")
-	}
+	want = `1|[2,3]|{"a":"]"}`
+	must.Expect(t, strings.Join(got, "|") == want, "elements %q, want %q", got, want)
+	must.Expect(t, php.Members([]byte("[]")) == nil && php.Elements([]byte("{}")) == nil, "a list has members, or an object elements")
 }
 
 func TestArraysAreMapsInOrder(t *testing.T) {
@@ -129,9 +116,7 @@ func TestArraysAreMapsInOrder(t *testing.T) {
 			want[name] = i
 			a.Set(php.KeyOf(name), int64(i))
 		}
-		if a.Len() != len(order) {
-			t.Fatalf("%d elements, want %d", a.Len(), len(order))
-		}
+		must.Assert(t, a.Len() == len(order), "%d elements, want %d", a.Len(), len(order))
 		for i, name := range order {
 			if k, v := a.At(i); k.String() != name || v != int64(want[name]) || a.Member(name) != v {
 				t.Fatalf("element %d is %s = %v, want %s = %d", i, k, v, name, want[name])
@@ -144,9 +129,7 @@ func TestFloatsReadBackAsTheyWere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "f")
 		out, err := php.Encode(f)
-		if err != nil {
-			t.Skip("no number")
-		}
+		must.Need(t, err == nil, "no number")
 		if back, err := strconv.ParseFloat(string(out), 64); err != nil || back != f {
 			t.Fatalf("%v was written as %s", f, out)
 		}
@@ -169,9 +152,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := php.Decode(out)
-		if err != nil {
-			t.Fatalf("what was written cannot be read: %s", out)
-		}
+		must.Assert(t, err == nil, "what was written cannot be read: %s", out)
 		// PHP writes the float -0.0 as -0 and reads that as the integer 0.
 		zeros := strings.NewReplacer("-0", "0")
 		if twice, err := php.Encode(again); err != nil || zeros.Replace(string(twice)) != zeros.Replace(string(out)) {
@@ -184,16 +165,13 @@ func TestCursorsAndPagesAsPHPReadsThem(t *testing.T) {
 	for cursor, want := range map[string]int64{
 		"NTA=": 50, "NTA": 50, "NTAK": 50, "MTAuOQ==": 10, "MWUx": 10, "IDEw": 10, "MTBhYmM=": 10, "LTU=": -5, "!!!!": 0, "abc": 0, "": 0, "NTAx5": 501, "MWU5OTk=": 0,
 	} {
-		if got := php.ToInt(php.Base64Decode(cursor)); got != want {
-			t.Errorf("cursor %q is %d, want %d", cursor, got, want)
-		}
+		got := php.ToInt(php.Base64Decode(cursor))
+		must.Expect(t, got == want, "cursor %q is %d, want %d", cursor, got, want)
 	}
 	for _, v := range []php.Value{"99999999999999999999", 1e300} {
-		if n := php.ToInt(v); n <= 0 || n+1000 < n {
-			t.Errorf("%v is %d", v, n)
-		}
+		n := php.ToInt(v)
+		must.Expect(t, n > 0 && n+1000 >= n, "%v is %d", v, n)
 	}
-	if php.ToInt(true) != 1 || php.ToInt(php.List()) != 0 || php.ToInt(-1.9) != -1 || php.ToInt(nil) != 0 {
-		t.Error("other types are cast otherwise")
-	}
+	must.Expect(t, php.ToInt(true) == 1 && php.ToInt(php.List()) == 0 && php.ToInt(-1.9) == -1 && php.ToInt(nil) == 0,
+		"other types are cast otherwise")
 }

@@ -65,9 +65,8 @@ func normal(t *testing.T, doc []byte) string {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%s: %v", doc, err)
-	}
+	err := d.Decode(&v)
+	must.Assert(t, err == nil, "%s: %v", doc, err)
 	return string(must.Get(json.Marshal(v))(t))
 }
 
@@ -105,18 +104,15 @@ func TestPairsAgreeWithTheLibrary(t *testing.T) {
 		}
 		pairs = append(pairs, p)
 	}
-	if len(pairs) != kept {
-		t.Errorf("%s has %d pairs, expected %d", keptFile, len(pairs), kept)
-	}
+	must.Expect(t, len(pairs) == kept, "%s has %d pairs, expected %d", keptFile, len(pairs), kept)
 	compareAll(t, pairs)
 }
 
 // The same with the library itself: go test -run TestTheLibrary -json-schema DIR. With -update the first pairs are kept.
 func TestTheLibrary(t *testing.T) {
 	program, err := exec.LookPath("php")
-	if *library == "" || err != nil {
-		t.Skipf("SKIPPED: it needs php and -json-schema, the source of justinrainbow/json-schema; %s keeps %d pairs of it", keptFile, kept)
-	}
+	must.Need(t, *library != "" && err == nil,
+		"SKIPPED: it needs php and -json-schema, the source of justinrainbow/json-schema; %s keeps %d pairs of it", keptFile, kept)
 	g := generator{rand.New(rand.NewPCG(1, 1))}
 	pairs := make([]pair, compared)
 	var in bytes.Buffer
@@ -136,9 +132,7 @@ func TestTheLibrary(t *testing.T) {
 	for ; lines.Scan() && n < len(pairs); n++ {
 		pairs[n].Says = bytes.Clone(lines.Bytes())
 	}
-	if n != len(pairs) {
-		t.Fatalf("%d responses to %d pairs", n, len(pairs))
-	}
+	must.Assert(t, n == len(pairs), "%d responses to %d pairs", n, len(pairs))
 	if *update {
 		var zipped bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
@@ -11,9 +12,7 @@ import (
 func decode(t *testing.T, doc string) php.Value {
 	t.Helper()
 	v, err := php.Decode([]byte(doc))
-	if err != nil {
-		t.Fatalf("%s: %v", doc, err)
-	}
+	must.Assert(t, err == nil, "%s: %v", doc, err)
 	return v
 }
 
@@ -105,9 +104,8 @@ func TestErrorsInTheLibrarysWords(t *testing.T) {
 			for _, e := range errs {
 				got = append(got, php.ToString(e.Value().Member("property"))+": "+e.Message+" ("+e.Name+")")
 			}
-			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
-				t.Errorf("%s under %s gives\n%q\nwant\n%q", c.value, c.schema, got, c.want)
-			}
+			must.Expect(t, strings.Join(got, "\n") == strings.Join(c.want, "\n"),
+				"%s under %s gives\n%q\nwant\n%q", c.value, c.schema, got, c.want)
 		})
 	}
 }
@@ -134,9 +132,7 @@ func FuzzValidate(f *testing.F) {
 		}
 		errs, _ := phpschema.Validate(v, s)
 		for _, e := range errs {
-			if e.Message == "" || e.Name == "" {
-				t.Fatalf("%s under %s: an error without words", value, schema)
-			}
+			must.Assert(t, e.Message != "" && e.Name != "", "%s under %s: an error without words", value, schema)
 		}
 	})
 }

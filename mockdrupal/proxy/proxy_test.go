@@ -76,28 +76,19 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 			status, body := post(t, site.URL, c.authorization, c.body)
 			p.Journal().Clear()
 			through, same := post(t, before.URL, c.authorization, c.body)
-			if through != status || same != body {
-				t.Errorf("through the proxy came %d %s, want %d %s", through, same, status, body)
-			}
+			must.Expect(t, through == status && same == body, "through the proxy came %d %s, want %d %s", through, same, status, body)
 			entries := p.Journal().Entries(0)
-			if len(entries) != 1 {
-				t.Fatalf("the journal has %d entries, want 1", len(entries))
-			}
+			must.Assert(t, len(entries) == 1, "the journal has %d entries, want 1", len(entries))
 			e := entries[0]
 			user := "agent"
 			if c.authorization == "" {
 				user = ""
 			}
-			if e.User != user || e.Status != status {
-				t.Errorf("the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
-			}
-			if len(e.Calls) != len(c.ran) {
-				t.Fatalf("the entry has the calls %+v, want %d", e.Calls, len(c.ran))
-			}
+			must.Expect(t, e.User == user && e.Status == status,
+				"the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
+			must.Assert(t, len(e.Calls) == len(c.ran), "the entry has the calls %+v, want %d", e.Calls, len(c.ran))
 			for i, ran := range c.ran {
-				if e.Calls[i].Ran != ran {
-					t.Errorf("call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
-				}
+				must.Expect(t, e.Calls[i].Ran == ran, "call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
 			}
 		})
 	}
@@ -141,9 +132,8 @@ func TestProxyRecordsCallsByTheModule(t *testing.T) {
 				return ran
 			}
 			have, want := ran(p.Journal().Entries(0)), ran(mock.Journal().Entries(0))
-			if !slices.Equal(have, want) || len(want) > 0 != c.ran {
-				t.Errorf("the proxy saw %q run, the site ran %q (%d)", have, want, resp.StatusCode)
-			}
+			must.Expect(t, slices.Equal(have, want) && len(want) > 0 == c.ran,
+				"the proxy saw %q run, the site ran %q (%d)", have, want, resp.StatusCode)
 		})
 	}
 }
@@ -171,14 +161,12 @@ func TestProxyFaults(t *testing.T) {
 		{mockdrupal.Fault{Kind: fault.Status, Status: 500, User: "somebody.else"}, func(s int, _ string) bool { return s == 200 }},
 	} {
 		disarm := must.Get(p.Arm(f.fault))(t)
-		if status, body := post(t, before.URL, asAgent, call); !f.want(status, body) {
-			t.Errorf("under %+v came %d %s", f.fault, status, body)
-		}
+		status, body := post(t, before.URL, asAgent, call)
+		must.Expect(t, f.want(status, body), "under %+v came %d %s", f.fault, status, body)
 		disarm()
 	}
-	if status, body := post(t, before.URL, asAgent, call); status != 200 {
-		t.Errorf("after all faults came %d %s", status, body)
-	}
+	status, body := post(t, before.URL, asAgent, call)
+	must.Expect(t, status == 200, "after all faults came %d %s", status, body)
 	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil || !strings.Contains(err.Error(), "no discovery") {
 		t.Errorf("a fault that shows earlier discovery was armed before any: %v", err)
 	}
@@ -199,37 +187,28 @@ func TestStaleDiscoveryBeforeARealSite(t *testing.T) {
 	first := tools("agent")
 	disarm := must.Get(p.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods, User: "agent"}))(t)
 	must.Do(t, site.Update(func(s *fixtures.Site) error { s.Methods = s.Methods[:1]; return nil }))
-	if tools("agent") != first {
-		t.Error("discovery is not shown as it was")
-	}
-	if body := tools("agent2"); len(body) >= len(first) {
-		t.Error("a caller who saw nothing before sees an earlier state")
-	}
+	must.Expect(t, tools("agent") == first, "discovery is not shown as it was")
+	body := tools("agent2")
+	must.Expect(t, len(body) < len(first), "a caller who saw nothing before sees an earlier state")
 	disarm()
-	if tools("agent") == first {
-		t.Error("discovery is shown as it was after the fault")
-	}
+	must.Expect(t, tools("agent") != first, "discovery is shown as it was after the fault")
 }
 
 func TestProxyBeforeASiteThatIsDown(t *testing.T) {
 	site, before, p := proxied(t)
-	if err := p.Reachable(context.Background()); err != nil {
-		t.Errorf("the site is up, and Reachable says %v", err)
-	}
+	err := p.Reachable(context.Background())
+	must.Expect(t, err == nil, "the site is up, and Reachable says %v", err)
 	site.Close()
-	if status, _ := post(t, before.URL, asAgent, `{}`); status != http.StatusBadGateway {
-		t.Errorf("before a dead site the proxy responds with %d, want 502", status)
-	}
-	if err := p.Reachable(context.Background()); err == nil {
-		t.Error("the site is down, and Reachable says nothing")
-	}
+	status, _ := post(t, before.URL, asAgent, `{}`)
+	must.Expect(t, status == http.StatusBadGateway, "before a dead site the proxy responds with %d, want 502", status)
+	err = p.Reachable(context.Background())
+	must.Expect(t, err != nil, "the site is down, and Reachable says nothing")
 }
 
 func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {
 	for _, address := range []string{"ftp://site", "http://", "/path", ""} {
 		u := must.Get(url.Parse(address))(t)
-		if _, err := proxy.New(u, proxy.Options{}); err == nil {
-			t.Errorf("%q was taken for a site", address)
-		}
+		_, err := proxy.New(u, proxy.Options{})
+		must.Expect(t, err != nil, "%q was taken for a site", address)
 	}
 }

@@ -35,19 +35,15 @@ func TestArchivesAreReproducible(t *testing.T) {
 			return data
 		}
 		first := packed(func([]file) {})
-		if again := packed(func(files []file) { slices.Reverse(files) }); !bytes.Equal(first, again) {
-			t.Errorf("zip %t: the order of the files changes the bytes", zipped)
-		}
-		if other := packed(func(files []file) { files[0].data = []byte("b") }); bytes.Equal(first, other) {
-			t.Errorf("zip %t: another content gives the same bytes: this proves nothing", zipped)
-		}
+		again := packed(func(files []file) { slices.Reverse(files) })
+		must.Expect(t, bytes.Equal(first, again), "zip %t: the order of the files changes the bytes", zipped)
+		other := packed(func(files []file) { files[0].data = []byte("b") })
+		must.Expect(t, !bytes.Equal(first, other), "zip %t: another content gives the same bytes: this proves nothing", zipped)
 		got, want := entries(t, first, zipped), map[string]string{
 			"top/LICENSE": "-rw-r--r-- 2026-01-02T03:04:06Z terms", "top/bridgecheck": "-rwxr-xr-x 2026-01-02T03:04:06Z program",
 			"top/docs/a.md": "-rw-r--r-- 2026-01-02T03:04:06Z a",
 		}
-		if !maps.Equal(got, want) {
-			t.Errorf("zip %t: the archive holds %q, expected %q", zipped, got, want)
-		}
+		must.Expect(t, maps.Equal(got, want), "zip %t: the archive holds %q, expected %q", zipped, got, want)
 	}
 }
 
@@ -73,12 +69,8 @@ func entries(t *testing.T, data []byte, zipped bool) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Uid != 0 || header.Gid != 0 || header.Uname != "" || header.Gname != "" {
-			t.Errorf("%s names its owner", header.Name)
-		}
+		must.Do(t, err)
+		must.Expect(t, header.Uid == 0 && header.Gid == 0 && header.Uname == "" && header.Gname == "", "%s names its owner", header.Name)
 		add(header.Name, header.FileInfo().Mode(), header.ModTime, r)
 	}
 }
@@ -105,44 +97,32 @@ func TestSBOMIsSPDX(t *testing.T) {
 		change(members)
 		return schema.Validate(members)
 	}
-	if err := valid(func(map[string]any) {}); err != nil {
-		t.Errorf("the SBOM is not valid: %v", err)
-	}
+	err := valid(func(map[string]any) {})
+	must.Expect(t, err == nil, "the SBOM is not valid: %v", err)
 	// What the text of SPDX 2.3 requires. Its schema leaves the document's namespace and what it describes out.
 	for _, member := range []string{"spdxVersion", "dataLicense", "SPDXID", "name", "creationInfo"} {
-		if err := valid(func(members map[string]any) { delete(members, member) }); err == nil {
-			t.Errorf("the schema takes an SBOM without %s: it proves nothing", member)
-		}
+		err := valid(func(members map[string]any) { delete(members, member) })
+		must.Expect(t, err != nil, "the schema takes an SBOM without %s: it proves nothing", member)
 	}
-	if !strings.HasPrefix(document.Namespace, "https://") || strings.Contains(document.Namespace, "#") {
-		t.Errorf("documentNamespace is %q, expected an absolute URI without a fragment", document.Namespace)
-	}
+	must.Expect(t, strings.HasPrefix(document.Namespace, "https://") && !strings.Contains(document.Namespace, "#"),
+		"documentNamespace is %q, expected an absolute URI without a fragment", document.Namespace)
 	ids, versions := map[string]bool{document.ID: true}, map[string]string{}
 	for _, p := range document.Packages {
-		if ids[p.ID] {
-			t.Errorf("two elements are %s", p.ID)
-		}
+		must.Expect(t, !ids[p.ID], "two elements are %s", p.ID)
 		ids[p.ID], versions[p.Name] = true, p.Version
 	}
 	want := map[string]string{"bridgecheck": "1.2.3", "stdlib": "1.26.8", "github.com/Masterminds/semver/v3": "v3.2.0", "example.org/new": "v1.1.0"}
-	if !maps.Equal(versions, want) {
-		t.Errorf("the packages are %v, expected %v", versions, want)
-	}
+	must.Expect(t, maps.Equal(versions, want), "the packages are %v, expected %v", versions, want)
 	related := map[string]bool{}
 	for _, r := range document.Relationships {
-		if !ids[r.From] || !ids[r.To] {
-			t.Errorf("%v names an element that is not there", r)
-		}
+		must.Expect(t, ids[r.From] && ids[r.To], "%v names an element that is not there", r)
 		related[r.To] = true
 	}
 	for _, p := range document.Packages {
-		if !related[p.ID] {
-			t.Errorf("no relationship leads to %s", p.ID)
-		}
+		must.Expect(t, related[p.ID], "no relationship leads to %s", p.ID)
 	}
-	if address := document.Packages[2].Download; address != "https://proxy.golang.org/github.com/!masterminds/semver/v3/@v/v3.2.0.zip" {
-		t.Errorf("downloadLocation is %s", address)
-	}
+	address := document.Packages[2].Download
+	must.Expect(t, address == "https://proxy.golang.org/github.com/!masterminds/semver/v3/@v/v3.2.0.zip", "downloadLocation is %s", address)
 }
 
 func TestVersionsArePublishable(t *testing.T) {
@@ -150,17 +130,15 @@ func TestVersionsArePublishable(t *testing.T) {
 		"1.2.3": true, "1.2.3-rc.1": true, "1.2.3-4-gabc1234": true, "0.0.0-g0123456-dirty": true,
 		"": false, "1.2": false, "01.2.3": false, "1.2.3-01": false, "1.2.3-": false, "abc1234": false, "1.2.3 ": false,
 	} {
-		if got := semver.MatchString(version); got != want {
-			t.Errorf("%q is taken: %t, expected %t", version, got, want)
-		}
+		got := semver.MatchString(version)
+		must.Expect(t, got == want, "%q is taken: %t, expected %t", version, got, want)
 	}
 }
 
 func TestVersionsForComposer(t *testing.T) {
 	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3-rc.1", "1.2.3-4-gabc1234": "dev-1.2.3-4-gabc1234"} {
-		if got := composerVersion(version); got != want {
-			t.Errorf("the version %s is %s for Composer, expected %s", version, got, want)
-		}
+		got := composerVersion(version)
+		must.Expect(t, got == want, "the version %s is %s for Composer, expected %s", version, got, want)
 	}
 }
 
@@ -186,7 +164,6 @@ func TestProgressCountsPackages(t *testing.T) {
 	for _, text := range []string{"example.org/a\nexample.org/b\n", "# example.org/c\nc.go:1: wrong\n"} {
 		must.Get(p.Write([]byte(text)))(t)
 	}
-	if p.packages != 4 || !strings.Contains(p.output.String(), "c.go:1: wrong") {
-		t.Errorf("%d lines are counted and the output is %q, expected 4 and all of it", p.packages, p.output.String())
-	}
+	must.Expect(t, p.packages == 4 && strings.Contains(p.output.String(), "c.go:1: wrong"),
+		"%d lines are counted and the output is %q, expected 4 and all of it", p.packages, p.output.String())
 }

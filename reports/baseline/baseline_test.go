@@ -29,9 +29,7 @@ known:
 		{"describe/unknown-404", "content.get", "outsider", "returns 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
 		{"list/page-size", "", "", "no pages", time.Time{}, 8},
 	}
-	if !reflect.DeepEqual(f.Entries, want) {
-		t.Errorf("entries are %+v, want %+v", f.Entries, want)
-	}
+	must.Expect(t, reflect.DeepEqual(f.Entries, want), "entries are %+v, want %+v", f.Entries, want)
 }
 
 func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
@@ -69,9 +67,8 @@ func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
 func TestCheckNamesUnknownClauses(t *testing.T) {
 	f := &File{Path: "b.yaml", Entries: []Entry{{Clause: "list/page-size", Line: 2}, {Clause: "list/page-sise", Line: 5}}}
 	err := f.Check([]string{"list/page-size", "list/empty-site"})
-	if want := `b.yaml:5: there is no clause "list/page-sise" (did you mean list/page-size?)`; err == nil || err.Error() != want {
-		t.Errorf("error is %v, want %s", err, want)
-	}
+	want := `b.yaml:5: there is no clause "list/page-sise" (did you mean list/page-size?)`
+	must.Expect(t, err != nil && err.Error() == want, "error is %v, want %s", err, want)
 }
 
 func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
@@ -88,14 +85,11 @@ func TestApplyNotesWhyAFaultIsKnown(t *testing.T) {
 	f := &File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "issue 42", Line: 3}}}
 	r := &reports.Report{Results: []reports.Result{result(reports.Fail, reports.Finding{Tool: "get", Message: "m"}, reports.Finding{Tool: "search", Message: "m"})}}
 	f.Apply(r, today)
-	if found := r.Results[0].Findings; found[0].KnownReason != "issue 42" || found[1].KnownReason != "" {
-		t.Errorf("the findings are %+v", found)
-	}
+	found := r.Results[0].Findings
+	must.Expect(t, found[0].KnownReason == "issue 42" && found[1].KnownReason == "", "the findings are %+v", found)
 	var b bytes.Buffer
 	must.Do(t, From(r).Write(&b))
-	if !strings.Contains(b.String(), "reason: issue 42") {
-		t.Errorf("a baseline that is written again has lost the reason:\n%s", &b)
-	}
+	must.Expect(t, strings.Contains(b.String(), "reason: issue 42"), "a baseline that is written again has lost the reason:\n%s", &b)
 }
 
 func TestApply(t *testing.T) {
@@ -153,9 +147,8 @@ func TestApply(t *testing.T) {
 			for _, p := range r.BaselineProblems {
 				problems = append(problems, p.Text)
 			}
-			if got := strings.Join(problems, "; "); (c.problem == "") != (got == "") || !strings.Contains(got, c.problem) {
-				t.Errorf("problems are %q, want %q", got, c.problem)
-			}
+			got := strings.Join(problems, "; ")
+			must.Expect(t, (c.problem == "") == (got == "") && strings.Contains(got, c.problem), "problems are %q, want %q", got, c.problem)
 			if got := r.ExitCode(); got != c.code {
 				t.Errorf("exit code is %d, want %d: %s", got, c.code, r.Headline())
 			}
@@ -175,18 +168,13 @@ func TestWrittenBaselineExcusesExactlyItsRun(t *testing.T) {
 			r.Results = append(r.Results, result)
 		}
 		var b bytes.Buffer
-		if err := From(r).Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, From(r).Write(&b))
 		f, err := Parse("b.yaml", b.Bytes())
-		if err != nil {
-			t.Fatalf("our own baseline does not parse: %v\n%s", err, &b)
-		}
+		must.Assert(t, err == nil, "our own baseline does not parse: %v\n%s", err, &b)
 		failing := len(r.With(reports.Fail))
 		f.Apply(r, today)
-		if len(r.With(reports.Known)) != failing || r.Summary.Fail+r.Summary.Fixed+len(r.BaselineProblems) > 0 {
-			t.Fatalf("after its own baseline: %s, want %d known\n%s", r.Headline(), failing, &b)
-		}
+		must.Assert(t, len(r.With(reports.Known)) == failing && r.Summary.Fail+r.Summary.Fixed+len(r.BaselineProblems) <= 0,
+			"after its own baseline: %s, want %d known\n%s", r.Headline(), failing, &b)
 	})
 }
 
@@ -201,9 +189,7 @@ func FuzzParse(f *testing.F) {
 		var b bytes.Buffer
 		must.Do(t, file.Write(&b))
 		again, err := Parse("b.yaml", b.Bytes())
-		if err != nil || len(again.Entries) != len(file.Entries) {
-			t.Fatalf("written and read again: %v\n%s", err, &b)
-		}
+		must.Assert(t, err == nil && len(again.Entries) == len(file.Entries), "written and read again: %v\n%s", err, &b)
 	})
 }
 
@@ -219,15 +205,13 @@ func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
 	r := &reports.Report{Results: []reports.Result{result}}
 	(&File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "r"}}}).Apply(r, time.Now())
 	got := r.Results[0]
-	if got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl -i http://b/search" {
-		t.Errorf("%s: %s, got %s by %s", got.Verdict, got.Message, got.Actual, got.Curl)
-	}
+	must.Expect(t, got.Verdict == reports.Fail && got.Actual == "500" && got.Curl == "curl -i http://b/search",
+		"%s: %s, got %s by %s", got.Verdict, got.Message, got.Actual, got.Curl)
 	if want := "search (not in the baseline; other faults that are: 1)"; got.Subject() != want {
 		t.Errorf("the subject is %q, want %q", got.Subject(), want)
 	}
-	if want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"; got.Message != want {
-		t.Errorf("the message is %q, want %q", got.Message, want)
-	}
+	want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"
+	must.Expect(t, got.Message == want, "the message is %q, want %q", got.Message, want)
 }
 
 // What could not be tested because of a clause that the baseline excuses is known, too, and gets no entry of its own; what is
@@ -253,14 +237,11 @@ func TestWhatAKnownFailureKeepsFromBeingTestedIsKnown(t *testing.T) {
 		r := &reports.Report{Results: []reports.Result{chained, blocked, culprit}}
 		f := &File{Entries: []Entry{{Clause: "list/page-size", Reason: "no pages"}}}
 		f.Apply(r, today)
-		if r.Results[1].Verdict != c.want || r.Results[0].Verdict != c.want {
-			t.Errorf("%s: the clauses are %s and %s, want %s", name, r.Results[1].Verdict, r.Results[0].Verdict, c.want)
-		}
-		if green := r.ExitCode() == 0; green != (c.want == reports.Known) {
-			t.Errorf("%s: the exit code is %d", name, r.ExitCode())
-		}
-		if entries := From(r).Entries; c.want == reports.Known && len(entries) != 1 {
-			t.Errorf("%s: the baseline that is written has %+v", name, entries)
-		}
+		must.Expect(t, r.Results[1].Verdict == c.want && r.Results[0].Verdict == c.want,
+			"%s: the clauses are %s and %s, want %s", name, r.Results[1].Verdict, r.Results[0].Verdict, c.want)
+		green := r.ExitCode() == 0
+		must.Expect(t, green == (c.want == reports.Known), "%s: the exit code is %d", name, r.ExitCode())
+		entries := From(r).Entries
+		must.Expect(t, c.want != reports.Known || len(entries) == 1, "%s: the baseline that is written has %+v", name, entries)
 	}
 }

@@ -21,9 +21,7 @@ import (
 func TestFormatsAgree(t *testing.T) {
 	r := must.Get(sample.Every().Canonical())(t)
 	for _, v := range reports.Verdicts() {
-		if r.Summary.Count(v) == 0 {
-			t.Errorf("the report has no %s: it proves nothing about it", v)
-		}
+		must.Expect(t, r.Summary.Count(v) != 0, "the report has no %s: it proves nothing about it", v)
 	}
 	s := r.Summary
 	counts := func(got reports.Summary) error {
@@ -74,12 +72,10 @@ func TestFormatsAgree(t *testing.T) {
 					t.Errorf("it has the verdicts %v (%v), report.json %v", got, err, verdictsOf(r))
 				}
 			}
-			if more[f.Name] == nil {
-				t.Fatalf("nothing is checked beside the verdicts: add `%q: holds(r.State(), …),` to the map above, with what it counts", f.Name)
-			}
-			if err := more[f.Name](text); err != nil {
-				t.Error(err)
-			}
+			must.Assert(t, more[f.Name] != nil,
+				"nothing is checked beside the verdicts: add `%q: holds(r.State(), …),` to the map above, with what it counts", f.Name)
+			err := more[f.Name](text)
+			must.Expect(t, err == nil, "%v", err)
 		})
 	}
 	t.Run("html in a browser", func(t *testing.T) { pageAgrees(t, r) })
@@ -105,9 +101,8 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 	b := chrome.Open(t, window, "file://"+path, 1280, 900)
 	counts := chrome.Eval[map[string]int](b, `Object.fromEntries([...document.querySelectorAll('[data-count]')].map(e => [e.dataset.count, Number(e.textContent)]))`)
 	for _, v := range reports.Verdicts() {
-		if counts[string(v)] != r.Summary.Count(v) {
-			t.Errorf("the page counts %d %s, report.json %d", counts[string(v)], v, r.Summary.Count(v))
-		}
+		must.Expect(t, counts[string(v)] == r.Summary.Count(v),
+			"the page counts %d %s, report.json %d", counts[string(v)], v, r.Summary.Count(v))
 	}
 	// The words of each row, not its attributes.
 	shown := chrome.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('details.result > summary')].map(e => [e.querySelector('.id').innerText, e.querySelector('.tag').innerText]))`)
@@ -119,12 +114,9 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 			}
 		}
 	}
-	if !maps.Equal(verdicts, verdictsOf(r)) {
-		t.Errorf("the page shows %v, report.json has %v", verdicts, verdictsOf(r))
-	}
-	if h1 := chrome.Eval[string](b, `document.querySelector('h1').textContent`); h1 != string(r.State()) {
-		t.Errorf("the page says %q, report.json %q", h1, r.State())
-	}
+	must.Expect(t, maps.Equal(verdicts, verdictsOf(r)), "the page shows %v, report.json has %v", verdicts, verdictsOf(r))
+	h1 := chrome.Eval[string](b, `document.querySelector('h1').textContent`)
+	must.Expect(t, h1 == string(r.State()), "the page says %q, report.json %q", h1, r.State())
 }
 
 // TestEveryFormatIsComplete names what the entry of a format lacks, and the line to add.
@@ -136,9 +128,8 @@ func TestEveryFormatIsComplete(t *testing.T) {
 		if f.Name == "" || f.Write == nil || f.MediaType == "" {
 			t.Errorf("format %q: its entry in All, format.go, needs Name, Write and MediaType, for example `MediaType: \"text/plain; charset=utf-8\"`", f.Name)
 		}
-		if names[f.Name] || f.File != "" && files[f.File] {
-			t.Errorf("format %q: its name or its file %q is another format's, too", f.Name, f.File)
-		}
+		must.Expect(t, !names[f.Name] && (f.File == "" || !files[f.File]),
+			"format %q: its name or its file %q is another format's, too", f.Name, f.File)
 		names[f.Name], files[f.File] = true, true
 		if (f.Verdicts == nil) != f.Brief {
 			t.Errorf("format %q: add `Verdicts: %sVerdicts` to its entry in All, a function that reads the verdict on each clause back; or `Brief: true` if it does not show every clause", f.Name, strings.ReplaceAll(f.Name, "-", ""))
@@ -151,7 +142,6 @@ func TestEveryFormatIsComplete(t *testing.T) {
 			t.Errorf("format %q: add this row to %s: %s what it is for |", f.Name, strings.TrimPrefix(doc, "../../"), row)
 		}
 	}
-	if rows := strings.Count(string(text), "\n| `"); rows != len(All()) {
-		t.Errorf("%s has %d formats, the table All has %d", doc, rows, len(All()))
-	}
+	rows := strings.Count(string(text), "\n| `")
+	must.Expect(t, rows == len(All()), "%s has %d formats, the table All has %d", doc, rows, len(All()))
 }

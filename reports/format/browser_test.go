@@ -55,33 +55,28 @@ func TestPage(t *testing.T) {
 		b := chrome.Open(t, window, address, 1280, 900)
 		b.Run(chromedp.Click(`label:has([value=fail])`))
 		b.Until(`location.hash === '#verdict=fail'`)
-		if got := settled(b, "mapping/no-params-object describe/reflects-safely"); got != "mapping/no-params-object describe/reflects-safely" {
-			t.Errorf("the verdict filter leaves %s", got)
-		}
+		got := settled(b, "mapping/no-params-object describe/reflects-safely")
+		must.Expect(t, got == "mapping/no-params-object describe/reflects-safely", "the verdict filter leaves %s", got)
 		b.Run(chromedp.SetValue(`select[name=area]`, "describe"), chromedp.Evaluate[chromedp.Void](`document.querySelector('select[name=area]').dispatchEvent(new Event('input', {bubbles: true}))`))
 		b.Until(`location.hash === '#verdict=fail&area=describe'`)
 		b.Run(chromedp.Reload())
-		if got := settled(b, "describe/reflects-safely"); got != "describe/reflects-safely" {
-			t.Errorf("the reloaded address shows %s", got)
-		}
-		if got := chrome.Eval[string](b, `document.getElementById('shown').textContent`); got != "1 of 11 clauses" {
-			t.Errorf("the count says %q", got)
-		}
+		got = settled(b, "describe/reflects-safely")
+		must.Expect(t, got == "describe/reflects-safely", "the reloaded address shows %s", got)
+		got = chrome.Eval[string](b, `document.getElementById('shown').textContent`)
+		must.Expect(t, got == "1 of 11 clauses", "the count says %q", got)
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && ![...document.querySelectorAll('details.result')].some(d => d.hidden)`)
 		b.Run(chromedp.SendKeys(`input[name=q]`, "the mock drupal STOPPED"))
-		if got := settled(b, "invoke/answers-result"); got != "invoke/answers-result" {
-			t.Errorf("the text filter leaves %s", got)
-		}
+		got = settled(b, "invoke/answers-result")
+		must.Expect(t, got == "invoke/answers-result", "the text filter leaves %s", got)
 		b.Run(chromedp.SendKeys(`input[name=q]`, "!"))
 		b.Until(`!document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`a[href="#level=SHOULD&area=invoke"]`))
 		b.Until(`location.hash === '#level=SHOULD&area=invoke'`)
-		if got := settled(b, "invoke/null-result"); got != "invoke/null-result" {
-			t.Errorf("a cell of the picture leads to %s", got)
-		}
+		got = settled(b, "invoke/null-result")
+		must.Expect(t, got == "invoke/null-result", "a cell of the picture leads to %s", got)
 	})
 
 	t.Run("a deep link opens its clause with both sides", func(t *testing.T) {
@@ -90,20 +85,16 @@ func TestPage(t *testing.T) {
 		b.Until(clause + `.open && ` + clause + `.querySelectorAll('.exchange').length === 4`)
 		shown := chrome.Eval[string](b, clause+`.querySelector('.exchanges').textContent`)
 		for _, want := range []string{"agent → bridge", "bridge → site as agent", `"id": 9007199254740993`, "the method ran", "connection reset", "not text, shown as base64", "nothing reached the site"} {
-			if !strings.Contains(shown, want) {
-				t.Errorf("the exchanges lack %q:\n%s", want, shown)
-			}
+			must.Expect(t, strings.Contains(shown, want), "the exchanges lack %q:\n%s", want, shown)
 		}
-		if top := chrome.Eval[float64](b, clause+`.getBoundingClientRect().top`); top < -1 || top > 400 {
-			t.Errorf("the clause is at %v, out of sight", top)
-		}
+		top := chrome.Eval[float64](b, clause+`.getBoundingClientRect().top`)
+		must.Expect(t, top >= -1 && top <= 400, "the clause is at %v, out of sight", top)
 		b.Picture("exchanges-1280")
 
 		b.Run(chromedp.Navigate(address+"#verdict=fail&open=describe/reflects-safely"), chromedp.Reload())
 		b.Until(clause + `.open`)
-		if got := settled(b, "mapping/no-params-object describe/reflects-safely"); got != "mapping/no-params-object describe/reflects-safely" {
-			t.Errorf("a deep link with a filter shows %s", got)
-		}
+		got := settled(b, "mapping/no-params-object describe/reflects-safely")
+		must.Expect(t, got == "mapping/no-params-object describe/reflects-safely", "a deep link with a filter shows %s", got)
 	})
 
 	t.Run("the curl line is copied", func(t *testing.T) {
@@ -120,9 +111,8 @@ func TestPage(t *testing.T) {
 		if !slices.ContainsFunc(all, func(r reports.Result) bool { return r.Curl != "" && r.Curl == got }) {
 			t.Errorf("the clipboard has %q, which is the curl line of no clause", got)
 		}
-		if said := chrome.Eval[string](b, `document.getElementById('announce').textContent`); said != "Copied" {
-			t.Errorf("a screen reader gets %q", said)
-		}
+		said := chrome.Eval[string](b, `document.getElementById('announce').textContent`)
+		must.Expect(t, said == "Copied", "a screen reader gets %q", said)
 	})
 
 	t.Run("keys search, move and open", func(t *testing.T) {
@@ -144,9 +134,7 @@ func TestPage(t *testing.T) {
 			reached[chrome.Eval[string](b, `document.activeElement.matches('a') ? 'link' : document.activeElement.matches('summary') ? 'clause' : document.activeElement.type || document.activeElement.tagName`)] = true
 		}
 		for _, want := range []string{"link", "clause", "checkbox", "select-one", "search", "button"} {
-			if !reached[want] {
-				t.Errorf("Tab never reaches a %s: %v", want, reached)
-			}
+			must.Expect(t, reached[want], "Tab never reaches a %s: %v", want, reached)
 		}
 	})
 
@@ -154,21 +142,16 @@ func TestPage(t *testing.T) {
 		b := chrome.Open(t, window, address+"#describe/reflects-safely", 360, 740)
 		b.Until(`document.querySelectorAll('.exchange').length === 4`)
 		b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll('details').forEach(d => d.open = true)`))
-		if chrome.Eval[bool](b, `'pwned' in window || document.querySelectorAll('img, script:not([type])').length !== 1`) {
-			t.Error("the bridge's markup became part of the page")
-		}
+		must.Expect(t, !chrome.Eval[bool](b, `'pwned' in window || document.querySelectorAll('img, script:not([type])').length !== 1`),
+			"the bridge's markup became part of the page")
 		text := chrome.Eval[string](b, `document.getElementById('describe/reflects-safely').innerText`)
 		for _, want := range []string{`<script>window.pwned=1</script></script><img src=x onerror=pwned=1>`, `\u202egnp.exe`, `more bytes)`} {
-			if n := strings.Count(text, want); n < 1 {
-				t.Errorf("the clause does not show %q", want)
-			}
+			n := strings.Count(text, want)
+			must.Expect(t, n >= 1, "the clause does not show %q", want)
 		}
-		if strings.ContainsAny(text, "\u202e\x00\x1b") {
-			t.Error("a character that acts on the text stands there as it is")
-		}
-		if width := chrome.Eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
-			t.Errorf("at 360 px the page is %d px wide", width)
-		}
+		must.Expect(t, !strings.ContainsAny(text, "\u202e\x00\x1b"), "a character that acts on the text stands there as it is")
+		width := chrome.Eval[int](b, `document.documentElement.scrollWidth`)
+		must.Expect(t, width <= 360, "at 360 px the page is %d px wide", width)
 	})
 
 	t.Run("every control has a name for a screen reader", func(t *testing.T) {
@@ -183,26 +166,19 @@ func TestPage(t *testing.T) {
 			switch role := strings.Trim(string(n.Role.Value), `"`); role {
 			case "link", "button", "checkbox", "combobox", "searchbox", "DisclosureTriangle":
 				named++
-				if n.Name == nil || len(strings.Trim(string(n.Name.Value), `" `)) == 0 {
-					t.Errorf("a %s has no name", role)
-				}
+				must.Expect(t, n.Name != nil && len(strings.Trim(string(n.Name.Value), `" `)) > 0, "a %s has no name", role)
 			}
 		}
-		if named < 40 {
-			t.Errorf("only %d controls were found", named)
-		}
+		must.Expect(t, named >= 40, "only %d controls were found", named)
 	})
 
 	for _, size := range []struct{ width, height int64 }{{1280, 900}, {360, 740}} {
 		t.Run(fmt.Sprintf("the first fault is found without scrolling twice at %d px", size.width), func(t *testing.T) {
 			b := chrome.Open(t, window, pageFile(t, sample.Every(), sample.Kept()), size.width, size.height)
 			bottom := chrome.Eval[float64](b, `document.querySelector('.first .curl').getBoundingClientRect().bottom`)
-			if bottom > float64(2*size.height) {
-				t.Errorf("the curl line ends at %v px, below two screens of %d", bottom, size.height)
-			}
-			if width := chrome.Eval[int64](b, `document.documentElement.scrollWidth`); width > size.width {
-				t.Errorf("the page is %d px wide", width)
-			}
+			must.Expect(t, bottom <= float64(2*size.height), "the curl line ends at %v px, below two screens of %d", bottom, size.height)
+			width := chrome.Eval[int64](b, `document.documentElement.scrollWidth`)
+			must.Expect(t, width <= size.width, "the page is %d px wide", width)
 			b.Picture(fmt.Sprintf("report-%d", size.width))
 		})
 	}
@@ -210,9 +186,8 @@ func TestPage(t *testing.T) {
 	t.Run("what needs attention is open on paper", func(t *testing.T) {
 		b := chrome.Open(t, window, address, 1280, 900)
 		paper := chrome.Take(b, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
-		if closed := chrome.Eval[string](b, `[...document.querySelectorAll('details.result[data-attention]')].filter(d => !d.open).map(d => d.id).join(' ')`); closed != "" {
-			t.Errorf("on paper these are closed: %s", closed)
-		}
+		closed := chrome.Eval[string](b, `[...document.querySelectorAll('details.result[data-attention]')].filter(d => !d.open).map(d => d.id).join(' ')`)
+		must.Expect(t, closed == "", "on paper these are closed: %s", closed)
 		must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "report.pdf"), paper, 0o644))
 	})
 }
@@ -229,9 +204,8 @@ func TestClausePage(t *testing.T) {
 	must.Do(t, os.WriteFile(path, data, 0o600))
 	b := chrome.Open(t, chrome.Start(t), "file://"+path+"#area=list&open=list/answers-json", 1280, 900)
 	b.Until(`document.getElementById('list/answers-json').open`)
-	if got := settled(b, "list/answers-json list/cursor-empty"); got != "list/answers-json list/cursor-empty" {
-		t.Errorf("the filter shows %s", got)
-	}
+	got := settled(b, "list/answers-json list/cursor-empty")
+	must.Expect(t, got == "list/answers-json list/cursor-empty", "the filter shows %s", got)
 	b.Picture("clauses-1280")
 }
 
@@ -259,9 +233,7 @@ func TestLargePageOpens(t *testing.T) {
 		best = min(best, took)
 	}
 	t.Logf("511 results opened in %v", best.Round(time.Millisecond))
-	if best > 20*time.Second {
-		t.Errorf("511 results take %v to open", best)
-	}
+	must.Expect(t, best <= 20*time.Second, "511 results take %v to open", best)
 }
 
 // contrasts gives, for each text on the page that stands out less than WCAG's level AA asks, what it is and by how much.

@@ -28,22 +28,14 @@ func TestDetailsShowWhatToActOn(t *testing.T) {
 		"  to do     Name one under invocations.\n",
 		"2 passed, 2 failed, 1 error, 1 fixed, 1 warned, 1 known, 2 not testable, 1 not applicable in 1.23 s\n· Example bridge 2.3 · seed 9007199254740993\n",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the details lack %q:\n%s", want, text)
-		}
+		must.Expect(t, strings.Contains(text, want), "the details lack %q:\n%s", want, text)
 	}
-	if strings.Contains(text, "invoke/null-result") {
-		t.Error("an untested SHOULD is shown as something to act on")
-	}
-	if strings.Index(text, "NOT TESTABLE  ") > strings.Index(text, "FAILED  ") {
-		t.Error("what could not be tested pushes the failures off the screen")
-	}
-	if last := lastLine(text); !strings.HasPrefix(last, "not conformant: 2 clauses fail") {
-		t.Errorf("the last line is %q", last)
-	}
-	if strings.Contains(text, "\x1b") {
-		t.Error("there is an escape sequence without colour")
-	}
+	must.Expect(t, !strings.Contains(text, "invoke/null-result"), "an untested SHOULD is shown as something to act on")
+	must.Expect(t, strings.Index(text, "NOT TESTABLE  ") <= strings.Index(text, "FAILED  "),
+		"what could not be tested pushes the failures off the screen")
+	last := lastLine(text)
+	must.Expect(t, strings.HasPrefix(last, "not conformant: 2 clauses fail"), "the last line is %q", last)
+	must.Expect(t, !strings.Contains(text, "\x1b"), "there is an escape sequence without colour")
 }
 
 // printed is what a console shows of a report whose directory is out.
@@ -103,16 +95,12 @@ func TestSummaryFitsAScreen(t *testing.T) {
 		for _, width := range []int{0, 80, 120} {
 			text := printed(t, &Console{Width: width}, (*Console).Summary, c.report)
 			for _, want := range c.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("%s, width %d: it lacks %q:\n%s", name, width, want, text)
-				}
+				must.Expect(t, strings.Contains(text, want), "%s, width %d: it lacks %q:\n%s", name, width, want, text)
 			}
-			if n := strings.Count(text, "\n"); n > 25 {
-				t.Errorf("%s, width %d: it has %d lines:\n%s", name, width, n, text)
-			}
-			if !strings.HasPrefix(lastLine(text), string(c.report.State())+": ") {
-				t.Errorf("%s, width %d: the last line is %q", name, width, lastLine(text))
-			}
+			n := strings.Count(text, "\n")
+			must.Expect(t, n <= 25, "%s, width %d: it has %d lines:\n%s", name, width, n, text)
+			must.Expect(t, strings.HasPrefix(lastLine(text), string(c.report.State())+": "),
+				"%s, width %d: the last line is %q", name, width, lastLine(text))
 			for line := range strings.Lines(strings.TrimSuffix(text, lastLine(text)+"\n")) { // scripts read the outcome as one line
 				if words := strings.Fields(line); utf8.RuneCountInString(line) > max(width, 80)+1 && len(words) > 3 && (width > 0 || words[0] != "begin") {
 					t.Errorf("%s, width %d: the terminal breaks the line %q", name, width, line)
@@ -130,9 +118,7 @@ func TestProgressIsQuietWithoutATerminal(t *testing.T) {
 	c := &Console{Out: &b}
 	c.Progress(1, 2, sample.Every().Results[3])
 	c.ClearProgress()
-	if b.Len() > 0 {
-		t.Errorf("progress writes %q", &b)
-	}
+	must.Expect(t, b.Len() == 0, "progress writes %q", &b)
 }
 
 func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
@@ -145,27 +131,22 @@ func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
 	c.Verbose = false
 	c.Progress(2, 11, r.Results[4])
 	const want = "\r\x1b[K[1/11] list/answers-json\r\x1b[KFAIL describe/reflects-safely describe: <script>window.pw\n[2/11] describe/reflects-safely\r\x1b[K\r\x1b[K[2/11] describe/reflects-safely"
-	if got := b.String(); got != want {
-		t.Errorf("progress writes\n%q, want\n%q", got, want)
-	}
+	got := b.String()
+	must.Expect(t, got == want, "progress writes\n%q, want\n%q", got, want)
 }
 
 func TestConsoleFitsWhatItWritesTo(t *testing.T) {
 	file := must.Get(os.CreateTemp(t.TempDir(), "out"))(t)
 	defer file.Close()
-	if c := NewConsole(file, func(string) string { return "" }); c.Color || c.Live {
-		t.Errorf("a file gets %+v", c)
-	}
+	c := NewConsole(file, func(string) string { return "" })
+	must.Expect(t, !c.Color && !c.Live, "a file gets %+v", c)
 }
 
 func TestDetailsOfManyFailuresStayReadable(t *testing.T) {
 	text := printed(t, &Console{}, (*Console).Details, manyFailures(60))
-	if n := strings.Count(text, "\n"); n > 12*50+60 {
-		t.Errorf("60 failures take %d lines", n)
-	}
+	n := strings.Count(text, "\n")
+	must.Expect(t, n <= 12*50+60, "60 failures take %d lines", n)
 	for i := range 60 {
-		if !strings.Contains(text, fmt.Sprintf("FAILED  list/case-%d  ", i)) {
-			t.Errorf("case %d is not shown", i)
-		}
+		must.Expect(t, strings.Contains(text, fmt.Sprintf("FAILED  list/case-%d  ", i)), "case %d is not shown", i)
 	}
 }

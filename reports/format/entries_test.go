@@ -39,9 +39,7 @@ func TestEveryFormatShowsACauseOnce(t *testing.T) {
 		f := must.Get(Named(name))(t)
 		text := string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, crashes()) }))
 		for _, part := range want {
-			if strings.Count(text, part) != 1 {
-				t.Errorf("%s has %d times %q:\n%s", name, strings.Count(text, part), part, text)
-			}
+			must.Expect(t, strings.Count(text, part) == 1, "%s has %d times %q:\n%s", name, strings.Count(text, part), part, text)
 		}
 		if own := "list/case-2 (MUST)"; strings.Contains(text, own) || strings.Contains(text, "FAILED  list/case-2") {
 			t.Errorf("%s shows list/case-2 as an entry of its own:\n%s", name, text)

@@ -32,12 +32,10 @@ func TestJUnitCountsAndHasEveryVerdict(t *testing.T) {
 		if strict {
 			wantFailures++
 		}
-		if suites.Tests != 11 || suites.Failures != wantFailures || suites.Errors != 1 || suites.Skipped != 4 {
-			t.Errorf("strict %v: %d tests, %d failures, %d errors, %d skipped", strict, suites.Tests, suites.Failures, suites.Errors, suites.Skipped)
-		}
-		if n := strings.Count(text, "<failure "); n != wantFailures {
-			t.Errorf("strict %v: %d <failure>, want %d", strict, n, wantFailures)
-		}
+		must.Expect(t, suites.Tests == 11 && suites.Failures == wantFailures && suites.Errors == 1 && suites.Skipped == 4,
+			"strict %v: %d tests, %d failures, %d errors, %d skipped", strict, suites.Tests, suites.Failures, suites.Errors, suites.Skipped)
+		n := strings.Count(text, "<failure ")
+		must.Expect(t, n == wantFailures, "strict %v: %d <failure>, want %d", strict, n, wantFailures)
 		for _, suite := range suites.Suites {
 			for _, c := range suite.Cases {
 				skipped := ""
@@ -46,13 +44,10 @@ func TestJUnitCountsAndHasEveryVerdict(t *testing.T) {
 				}
 				switch c.Name {
 				case "mcp/origin":
-					if skipped != "not-applicable: the bridge does not claim mcp" {
-						t.Errorf("%s is skipped with %q", c.Name, skipped)
-					}
+					must.Expect(t, skipped == "not-applicable: the bridge does not claim mcp", "%s is skipped with %q", c.Name, skipped)
 				case "invoke/denied":
-					if skipped != "not-testable: no tool that the agent lacks is known" {
-						t.Errorf("%s is skipped with %q", c.Name, skipped)
-					}
+					must.Expect(t, skipped == "not-testable: no tool that the agent lacks is known",
+						"%s is skipped with %q", c.Name, skipped)
 				case "mapping/no-params-object":
 					if c.Failure == nil || c.Failure.Message != "tool cache.rebuild: inputSchema.properties is [], want {}" || !strings.Contains(c.Failure.Text, "curl -u") {
 						t.Errorf("%s: failure is %+v", c.Name, c.Failure)
@@ -75,23 +70,16 @@ func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
 		r.Results = append(r.Results, result)
 	}
 	text := form(t, "markdown", r)
-	if len(text) >= 1<<20 {
-		t.Errorf("summary.md has %d bytes", len(text))
-	}
-	if !strings.Contains(text, "more, with their details in `report.html`") {
-		t.Error("summary.md does not say that details are missing")
-	}
+	must.Expect(t, len(text) < 1<<20, "summary.md has %d bytes", len(text))
+	must.Expect(t, strings.Contains(text, "more, with their details in `report.html`"), "summary.md does not say that details are missing")
 	verdicts, err := markdownVerdicts([]byte(text))
-	if err != nil || len(verdicts) != len(r.Results) {
-		t.Errorf("summary.md has %d verdicts of %d: %v", len(verdicts), len(r.Results), err)
-	}
+	must.Expect(t, err == nil && len(verdicts) == len(r.Results),
+		"summary.md has %d verdicts of %d: %v", len(verdicts), len(r.Results), err)
 }
 
 func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
 	got := fenced("a\n`````\nb")
-	if !strings.HasPrefix(got, "``````\n") || !strings.HasSuffix(got, "\n``````\n") {
-		t.Errorf("fenced gives %q", got)
-	}
+	must.Expect(t, strings.HasPrefix(got, "``````\n") && strings.HasSuffix(got, "\n``````\n"), "fenced gives %q", got)
 }
 
 func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
@@ -104,34 +92,25 @@ func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 	var log sarifLog
 	must.Do(t, json.Unmarshal([]byte(sarif), &log))
 	run := log.Runs[0]
-	if len(run.Tool.Driver.Rules) != 11 {
-		t.Errorf("%d rules, want one a clause", len(run.Tool.Driver.Rules))
-	}
+	must.Expect(t, len(run.Tool.Driver.Rules) == 11, "%d rules, want one a clause", len(run.Tool.Driver.Rules))
 	lines := strings.Split(string(sample.Written(t, func(b *bytes.Buffer) error { return reports.WriteJSON(b, sample.Every()) })), "\n")
 	levels := map[string]string{}
 	for _, r := range run.Results {
 		levels[r.RuleID] = r.Level
-		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
-			t.Errorf("%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
-		}
-		if at := lines[r.Locations[0].Physical.Region.StartLine-1]; !strings.Contains(at, `"`+r.RuleID+`"`) {
-			t.Errorf("%s points to the line %q of report.json", r.RuleID, at)
-		}
-		if suppressed := len(r.Suppressions) > 0; suppressed != (r.RuleID == "describe/answers-tool") {
-			t.Errorf("%s: suppressed is %v", r.RuleID, suppressed)
-		}
+		must.Expect(t, run.Tool.Driver.Rules[r.RuleIndex].ID == r.RuleID,
+			"%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
+		at := lines[r.Locations[0].Physical.Region.StartLine-1]
+		must.Expect(t, strings.Contains(at, `"`+r.RuleID+`"`), "%s points to the line %q of report.json", r.RuleID, at)
+		suppressed := len(r.Suppressions) > 0
+		must.Expect(t, suppressed == (r.RuleID == "describe/answers-tool"), "%s: suppressed is %v", r.RuleID, suppressed)
 	}
 	want := map[string]string{
 		"list/description-not-empty": "warning", "mapping/no-params-object": "error", "describe/reflects-safely": "error",
 		"describe/answers-tool": "error", "describe/unknown-404": "error", "invoke/answers-result": "error",
 	}
-	if len(levels) != len(want) {
-		t.Errorf("results are %v, want %v", levels, want)
-	}
+	must.Expect(t, len(levels) == len(want), "results are %v, want %v", levels, want)
 	for id, level := range want {
-		if levels[id] != level {
-			t.Errorf("%s has the level %q, want %q", id, levels[id], level)
-		}
+		must.Expect(t, levels[id] == level, "%s has the level %q, want %q", id, levels[id], level)
 	}
 }
 
@@ -148,12 +127,10 @@ func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got badge
-			if err := json.Unmarshal([]byte(form(t, "badge-json", c.report)), &got); err != nil || got != c.want {
-				t.Errorf("badge.json is %+v (%v), want %+v", got, err, c.want)
-			}
-			if svg := form(t, "badge-svg", c.report); !strings.Contains(svg, ">"+c.want.Message+"</text>") {
-				t.Errorf("badge.svg does not say %q: %s", c.want.Message, svg)
-			}
+			err := json.Unmarshal([]byte(form(t, "badge-json", c.report)), &got)
+			must.Expect(t, err == nil && got == c.want, "badge.json is %+v (%v), want %+v", got, err, c.want)
+			svg := form(t, "badge-svg", c.report)
+			must.Expect(t, strings.Contains(svg, ">"+c.want.Message+"</text>"), "badge.svg does not say %q: %s", c.want.Message, svg)
 		})
 	}
 }
@@ -164,38 +141,29 @@ func TestAnnotationsAreLimited(t *testing.T) {
 		r.Results = append(r.Results, reports.Result{ID: "x/y-" + strings.Repeat("i", i), Level: reports.MUST, Verdict: reports.Fail, Message: fmt.Sprintf("50%% off,\n::error::no %d", i)})
 	}
 	text := form(t, "annotations", r)
-	if n := strings.Count(text, "\n::error ") + 1; n != annotationLimit {
-		t.Errorf("%d errors, want %d", n, annotationLimit)
-	}
-	if !strings.Contains(text, "::error title=bridgecheck::25 more, see the log and the job summary\n") {
-		t.Errorf("it does not say how many more there are:\n%s", text)
-	}
-	if !strings.Contains(text, "\nerror: x/y-"+strings.Repeat("i", 29)+": 50% off, :\\x3aerror::no 29\n") {
-		t.Errorf("the log does not show every cause:\n%s", text)
-	}
-	if !strings.Contains(text, `50%25 off,%0A:\x3aerror::no`) {
-		t.Errorf("a message is not escaped:\n%s", text)
-	}
+	n := strings.Count(text, "\n::error ") + 1
+	must.Expect(t, n == annotationLimit, "%d errors, want %d", n, annotationLimit)
+	must.Expect(t, strings.Contains(text, "::error title=bridgecheck::25 more, see the log and the job summary\n"),
+		"it does not say how many more there are:\n%s", text)
+	must.Expect(t, strings.Contains(text, "\nerror: x/y-"+strings.Repeat("i", 29)+": 50% off, :\\x3aerror::no 29\n"),
+		"the log does not show every cause:\n%s", text)
+	must.Expect(t, strings.Contains(text, `50%25 off,%0A:\x3aerror::no`), "a message is not escaped:\n%s", text)
 }
 
 func TestWriteAllWritesEveryFileWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	must.Do(t, WriteAll(sample.Every(), dir))
 	entries := must.Get(os.ReadDir(dir))(t)
-	if len(entries) != len(withFile()) {
-		t.Errorf("%d files, want %d: %v", len(entries), len(withFile()), entries)
-	}
-	if mismatches, err := Verify(dir); err != nil || len(mismatches) > 0 {
-		t.Errorf("what was just written does not agree: %v %v", mismatches, err)
-	}
+	must.Expect(t, len(entries) == len(withFile()), "%d files, want %d: %v", len(entries), len(withFile()), entries)
+	mismatches, err := Verify(dir)
+	must.Expect(t, err == nil && len(mismatches) == 0, "what was just written does not agree: %v %v", mismatches, err)
 }
 
 func TestWriteAllSaysWhereItCannotWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
-	if err := WriteAll(sample.Kept(), file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("error is %v, want one that names %s", err, file)
-	}
+	err := WriteAll(sample.Kept(), file)
+	must.Expect(t, err != nil && strings.Contains(err.Error(), file), "error is %v, want one that names %s", err, file)
 }
 
 func TestDiffMarksWhatDiffers(t *testing.T) {
@@ -214,12 +182,10 @@ func TestDiffMarksWhatDiffers(t *testing.T) {
 		}
 		return b.String()
 	}
-	if s := join(want); s != "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}" {
-		t.Errorf("expected is marked %s", s)
-	}
-	if s := join(got); s != "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}" {
-		t.Errorf("actual is marked %s", s)
-	}
+	s := join(want)
+	must.Expect(t, s == "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}", "expected is marked %s", s)
+	s = join(got)
+	must.Expect(t, s == "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}", "actual is marked %s", s)
 }
 
 func TestGitHubReportsToTheJob(t *testing.T) {
@@ -232,13 +198,10 @@ func TestGitHubReportsToTheJob(t *testing.T) {
 	}
 	env["GITHUB_ACTIONS"] = "true"
 	must.Do(t, GitHub(&out, sample.Every(), func(name string) string { return env[name] }))
-	if !strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::") {
-		t.Errorf("the log gets %q", &out)
-	}
+	must.Expect(t, strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::"), "the log gets %q", &out)
 	data, err := os.ReadFile(summary)
-	if want := "before\n" + form(t, "markdown", sample.Every()); err != nil || string(data) != want {
-		t.Errorf("the job summary is not added to: %v\n%s", err, data)
-	}
+	want := "before\n" + form(t, "markdown", sample.Every())
+	must.Expect(t, err == nil && string(data) == want, "the job summary is not added to: %v\n%s", err, data)
 }
 
 func TestEnvironmentNamesTheCI(t *testing.T) {
@@ -249,9 +212,8 @@ func TestEnvironmentNamesTheCI(t *testing.T) {
 			}
 			return ""
 		})
-		if got.CI != want || got.OS == "" || got.Go == "" {
-			t.Errorf("with %s the environment is %+v, want the CI %q", variable, got, want)
-		}
+		must.Expect(t, got.CI == want && got.OS != "" && got.Go != "",
+			"with %s the environment is %+v, want the CI %q", variable, got, want)
 	}
 }
 
@@ -264,21 +226,17 @@ func TestFormatsShowWhatFailsTheRunAsAWhole(t *testing.T) {
 	}
 	text := form(t, "sarif", r)
 	for _, want := range []string{"baseline.yaml:3: list/x: expired on 2026-01-01", "the run was cut short: interrupted"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("report.sarif does not say %q", want)
-		}
+		must.Expect(t, strings.Contains(text, want), "report.sarif does not say %q", want)
 	}
 	schema := must.Get(os.ReadFile("testdata/sarif-schema-2.1.0.json"))(t)
 	sample.MustConform(t, sample.Compiled(t, schema), []byte(text))
 	annotations := form(t, "annotations", r)
-	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
-		t.Errorf("the annotations do not show it:\n%s", annotations)
-	}
+	must.Expect(t, strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n"),
+		"the annotations do not show it:\n%s", annotations)
 	dir := t.TempDir()
 	must.Do(t, WriteAll(r, dir))
-	if wrong, err := Verify(dir); err != nil || len(wrong) > 0 {
-		t.Errorf("the forms do not agree: %v %v", wrong, err)
-	}
+	wrong, err := Verify(dir)
+	must.Expect(t, err == nil && len(wrong) == 0, "the forms do not agree: %v %v", wrong, err)
 }
 
 func verdictsOf(r *reports.Report) map[string]reports.Verdict {

@@ -140,21 +140,15 @@ func TestNoTextIsSyntax(t *testing.T) {
 			check := func(r *reports.Report) {
 				t.Helper()
 				text := must.Get(write(r))(t)
-				if why := unsafeText(name, text); why != "" {
-					t.Fatalf("%s:\n%s", why, text)
-				}
+				why := unsafeText(name, text)
+				must.Assert(t, why == "", "%s:\n%s", why, text)
 				want, err := structure(name, plain)
-				if err != nil {
-					t.Fatalf("of harmless texts: %v", err)
-				}
+				must.Assert(t, err == nil, "of harmless texts: %v", err)
 				got, err := structure(name, text)
-				if err != nil {
-					t.Fatalf("%v:\n%s", err, text)
-				}
+				must.Assert(t, err == nil, "%v:\n%s", err, text)
 				for _, part := range got {
-					if !slices.Contains(want, part) {
-						t.Fatalf("%q is part of the structure, and of none with harmless texts:\n%s", part, text)
-					}
+					must.Assert(t, slices.Contains(want, part),
+						"%q is part of the structure, and of none with harmless texts:\n%s", part, text)
 				}
 			}
 			for _, attack := range attacks {

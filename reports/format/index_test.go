@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -19,13 +20,10 @@ func TestFilteredRunsDoNotStandForABridge(t *testing.T) {
 		return Run{ID: r.Started.Format("15:04"), Report: r}
 	}
 	bridges := bridgesOf([]Run{at(3, true, reports.Pass), at(2, false, reports.Pass, reports.Pass), at(1, true, reports.Fail), at(0, false, reports.Pass, reports.Fail)}, []string{"list"})
-	if len(bridges) != 1 || bridges[0].Latest.ID != "09:30" || len(bridges[0].Runs) != 4 {
-		t.Fatalf("the bridges are %+v", bridges)
-	}
+	must.Assert(t, len(bridges) == 1 && bridges[0].Latest.ID == "09:30" && len(bridges[0].Runs) == 4, "the bridges are %+v", bridges)
 	if b := bridges[0]; b.Trend != "0.0,15.0 100.0,1.0" || b.Kept != 2 || b.Apply != 2 || b.Cells[0].Kept != 2 {
 		t.Errorf("the bridge keeps %d of %d, its trend is %q", b.Kept, b.Apply, b.Trend)
 	}
-	if alone := bridgesOf([]Run{at(0, true, reports.Pass)}, nil); alone[0].Latest.ID != "07:30" {
-		t.Errorf("a bridge with filtered runs only has %+v", alone[0].Latest)
-	}
+	alone := bridgesOf([]Run{at(0, true, reports.Pass)}, nil)
+	must.Expect(t, alone[0].Latest.ID == "07:30", "a bridge with filtered runs only has %+v", alone[0].Latest)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
@@ -16,15 +17,10 @@ func TestTableSetsBridgesSideBySide(t *testing.T) {
 		"| Example bridge 2.3 | conformant: 2 clauses kept | 2 | 0 | 0 | 2026-11-21 |\n",
 		"| mapping/no-params-object | MUST | | ❌ fail |\n",
 	} {
-		if !strings.Contains(markdown, want) {
-			t.Errorf("the table lacks %q:\n%s", want, markdown)
-		}
+		must.Expect(t, strings.Contains(markdown, want), "the table lacks %q:\n%s", want, markdown)
 	}
-	if strings.Contains(markdown, "list/answers-json") {
-		t.Error("a clause that all pass has a row")
-	}
+	must.Expect(t, !strings.Contains(markdown, "list/answers-json"), "a clause that all pass has a row")
 	page := string(sample.Written(t, func(b *bytes.Buffer) error { return table.WriteHTML(b) }))
-	if n := strings.Count(page, `<th scope="row"`); n != 11 {
-		t.Errorf("the page has %d rows, want 11", n)
-	}
+	n := strings.Count(page, `<th scope="row"`)
+	must.Expect(t, n == 11, "the page has %d rows, want 11", n)
 }

@@ -49,9 +49,7 @@ func TestVerifyNamesTheChange(t *testing.T) {
 				must.Do(t, os.Remove(path))
 			} else {
 				after := c.change(bytes.Clone(before))
-				if bytes.Equal(before, after) {
-					t.Fatal("the change changes nothing")
-				}
+				must.Assert(t, !bytes.Equal(before, after), "the change changes nothing")
 				must.Do(t, os.WriteFile(path, after, 0o600))
 			}
 			mismatches := must.Get(Verify(dir))(t)
@@ -67,9 +65,8 @@ func TestVerifyNamesTheChange(t *testing.T) {
 }
 
 func TestVerifyRefusesWhatIsNoReport(t *testing.T) {
-	if _, err := Verify(t.TempDir()); err == nil {
-		t.Error("an empty directory is verified")
-	}
+	_, err := Verify(t.TempDir())
+	must.Expect(t, err != nil, "an empty directory is verified")
 }
 
 func TestFormatsShowWhatChangedSinceAnEarlierReport(t *testing.T) {

@@ -17,7 +17,6 @@ func TestServedPagesInABrowser(t *testing.T) {
 	b := chrome.Open(t, chrome.Start(t), server.URL+"/", 1280, 700)
 	b.Picture("index-1280")
 	b.Run(chromedp.Click(`tbody th a`), chromedp.WaitReady(`details.result`), chromedp.Navigate(server.URL+"/"), chromedp.EmulateViewport(360, 740))
-	if width := chrome.Eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
-		t.Errorf("at 360 px the index is %d px wide", width)
-	}
+	width := chrome.Eval[int](b, `document.documentElement.scrollWidth`)
+	must.Expect(t, width <= 360, "at 360 px the index is %d px wide", width)
 }

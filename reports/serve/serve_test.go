@@ -43,25 +43,18 @@ func get(t *testing.T, handler http.Handler, method, path, host string) (int, st
 func TestServedPages(t *testing.T) {
 	handler := must.Get(Handler(folder(t)))(t)
 	status, index := get(t, handler, "GET", "/", "localhost:8082")
-	if status != 200 {
-		t.Fatalf("the index has the status %d", status)
-	}
+	must.Assert(t, status == 200, "the index has the status %d", status)
 	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "run by run", "<code>broken.json</code> the JSON ends early", `<span class="n">2 of 10</span>`, `#area=describe"><span class="hidden">describe: 1 failed 1 fixed 1 known </span>`} {
-		if !strings.Contains(index, want) {
-			t.Errorf("the index lacks %q", want)
-		}
+		must.Expect(t, strings.Contains(index, want), "the index lacks %q", want)
 	}
 	link := regexp.MustCompile(`<a href="(/report/[0-9a-f]{16})"><bdi>Example bridge`).FindStringSubmatch(index)
-	if link == nil {
-		t.Fatal("the index does not link to the bridge's newest report")
-	}
+	must.Assert(t, link != nil, "the index does not link to the bridge's newest report")
 	if status, page := get(t, handler, "GET", link[1], "127.0.0.1:8082"); status != 200 || !strings.Contains(page, "Since the earlier report") {
 		t.Errorf("%s has the status %d, without the differences to the report before it", link[1], status)
 	}
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
-	if r, err := reports.Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
-		t.Errorf("%s.json has the status %d: %v", link[1], status, err)
-	}
+	r, err := reports.Parse([]byte(text))
+	must.Expect(t, status == 200 && err == nil && len(r.Results[4].Evidence) == 4, "%s.json has the status %d: %v", link[1], status, err)
 }
 
 func TestServeRefuses(t *testing.T) {
@@ -76,14 +69,12 @@ func TestServeRefuses(t *testing.T) {
 		{"another method", "POST", "/", "localhost", 405},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, _ := get(t, handler, c.method, c.path, c.host); got != c.want {
-				t.Errorf("status is %d, want %d", got, c.want)
-			}
+			got, _ := get(t, handler, c.method, c.path, c.host)
+			must.Expect(t, got == c.want, "status is %d, want %d", got, c.want)
 		})
 	}
-	if _, err := Handler(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a folder that is not there is served")
-	}
+	_, err := Handler(filepath.Join(t.TempDir(), "none"))
+	must.Expect(t, err != nil, "a folder that is not there is served")
 }
 
 func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
@@ -106,15 +97,12 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 		data := must.Get(io.ReadAll(response.Body))(t)
 		return string(data)
 	}
-	if page := body(); !strings.Contains(page, "There is no report in this folder yet") {
-		t.Errorf("an empty folder shows\n%s", page)
-	}
+	page := body()
+	must.Expect(t, strings.Contains(page, "There is no report in this folder yet"), "an empty folder shows\n%s", page)
 	must.Do(t, format.WriteAll(sample.Kept(), dir))
-	if page := body(); !strings.Contains(page, "Example bridge") {
-		t.Errorf("a new report is not shown\n%s", page)
-	}
+	page = body()
+	must.Expect(t, strings.Contains(page, "Example bridge"), "a new report is not shown\n%s", page)
 	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("ends with %v", err)
-	}
+	err := <-done
+	must.Expect(t, err == nil, "ends with %v", err)
 }

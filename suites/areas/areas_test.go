@@ -22,9 +22,7 @@ func TestChecksAndClausesAgree(t *testing.T) {
 				t.Errorf("the check %s has no clause; the nearest is %s: add `- {id: %s, level: MUST, wire: front, from: …, text: \"…\"}` to the area %s of suites/contract/contract.yaml",
 					c.ID, suggest.Nearest(c.ID, clauses.IDs()), c.ID, a.Name)
 			}
-			if c.Run == nil {
-				t.Errorf("the check %s has no Run", c.ID)
-			}
+			must.Expect(t, c.Run != nil, "the check %s has no Run", c.ID)
 		}
 	}
 	for _, c := range clauses.Clauses {

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -43,9 +44,8 @@ func TestCallerOf(t *testing.T) {
 		"params that are no JSON":        {mockdrupal.Call{Method: "plain", Params: fixtures.Raw(`{`)}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := slices.Index(sent, own.callerOf(c.call, sent)); got != c.want {
-				t.Errorf("the call is that of row %d, want %d", got, c.want)
-			}
+			got := slices.Index(sent, own.callerOf(c.call, sent))
+			must.Expect(t, got == c.want, "the call is that of row %d, want %d", got, c.want)
 		})
 	}
 }
@@ -115,22 +115,15 @@ func TestTable(t *testing.T) {
 					t.Errorf("the response to row %d is %d %s, %v", row, r.Status, r.Body, r.Err)
 				}
 			}
-			if c.most != c.concurrency {
-				t.Errorf("%d rows went at a time, want %d", c.most, c.concurrency)
-			}
+			must.Expect(t, c.most == c.concurrency, "%d rows went at a time, want %d", c.most, c.concurrency)
 			for row, n := range c.tries {
-				if want := 1 + min(1, slices.Index(c.twice, row)+1); n != want {
-					t.Errorf("row %d was sent %d times, want %d", row, n, want)
-				}
+				want := 1 + min(1, slices.Index(c.twice, row)+1)
+				must.Expect(t, n == want, "row %d was sent %d times, want %d", row, n, want)
 			}
 			for i, e := range own.exchanges {
-				if string(e.Response.Body) != fmt.Sprint(i) {
-					t.Errorf("the evidence has row %s in place of row %d", e.Response.Body, i)
-				}
+				must.Expect(t, string(e.Response.Body) == fmt.Sprint(i), "the evidence has row %s in place of row %d", e.Response.Body, i)
 			}
-			if len(own.exchanges) != rows {
-				t.Errorf("the evidence has %d exchanges, want %d", len(own.exchanges), rows)
-			}
+			must.Expect(t, len(own.exchanges) == rows, "the evidence has %d exchanges, want %d", len(own.exchanges), rows)
 		})
 	}
 }
@@ -182,13 +175,10 @@ func TestSharedRowsAreSentOnce(t *testing.T) {
 					own.record(r, 0)
 					return r
 				}).Shared(func(int) string { return "a row" }).Response(0)
-				if got.Status != c.status || !slices.Equal(own.Responses(), []*Response{got}) {
-					t.Errorf("the response is %v, and the evidence %v", got.Status, own.Responses())
-				}
+				must.Expect(t, got.Status == c.status && slices.Equal(own.Responses(), []*Response{got}),
+					"the response is %v, and the evidence %v", got.Status, own.Responses())
 			}
-			if sent != c.want {
-				t.Errorf("it was sent %d times, want %d", sent, c.want)
-			}
+			must.Expect(t, sent == c.want, "it was sent %d times, want %d", sent, c.want)
 		})
 	}
 }
@@ -205,10 +195,7 @@ func TestSameFor(t *testing.T) {
 		"its permissions":    {func(s *fixtures.Site) { s.Roles = nil }, false},
 		"another capability": {func(s *fixtures.Site) { s.Extensions = !s.Extensions }, false},
 	} {
-		one, err := fixtures.Builtin("default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := must.Get(fixtures.Builtin("default"))(t)
 		other := one.Clone()
 		if c.change(other); sameFor(Agent, one, other) != c.want {
 			t.Errorf("%s: the site is the same: %t, want %t", name, !c.want, c.want)

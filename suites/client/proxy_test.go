@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const (
@@ -71,12 +73,10 @@ func TestWhoMadeAResponse(t *testing.T) {
 			if p := a.MadeBy(); p != nil {
 				by = p.Name
 			}
-			if by != c.by || a.PermittedToProxy() != c.permitted {
-				t.Errorf("made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
-			}
-			if said := a.WhoMade(); (said != "") != (c.by != "") || !strings.Contains(said, c.by) {
-				t.Errorf("it says %q of %q", said, c.by)
-			}
+			must.Expect(t, by == c.by && a.PermittedToProxy() == c.permitted,
+				"made by %q, permitted: %v; want %q, %v", by, a.PermittedToProxy(), c.by, c.permitted)
+			said := a.WhoMade()
+			must.Expect(t, (said != "") == (c.by != "") && strings.Contains(said, c.by), "it says %q of %q", said, c.by)
 		})
 	}
 }
@@ -108,12 +108,10 @@ func TestSuspects(t *testing.T) {
 		"credentials are so": {"list/answers-json", &Response{Status: 401, Header: http.Header{"Content-Type": {"application/json"}, "Www-Authenticate": {"Basic"}}, Body: []byte(envelope), Sent: http.Header{"Authorization": {"Basic x"}}}, "Authorization"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := seen.Suspects(c.clause, c.a); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {
-				t.Errorf("it says %q, want %q", got, c.want)
-			}
-			if got := unseen.Suspects(c.clause, c.a); got != "" {
-				t.Errorf("without a proxy it says %q", got)
-			}
+			got := seen.Suspects(c.clause, c.a)
+			must.Expect(t, (got != "") == (c.want != "") && strings.Contains(got, c.want), "it says %q, want %q", got, c.want)
+			got = unseen.Suspects(c.clause, c.a)
+			must.Expect(t, got == "", "without a proxy it says %q", got)
 		})
 	}
 }
@@ -129,8 +127,6 @@ func TestTheLastResponseIsRead(t *testing.T) {
 	c, a := Client{Target: &Target{URL: server.URL, Transport: &http.Transport{}}}, &Response{}
 	for _, want := range []bool{false, true} {
 		c.Exchange(t.Context(), Request{Method: "GET", Path: ListPath}, a, time.Second)
-		if a.Err != nil || (a.Object() != nil) != want {
-			t.Errorf("it is read as %v, %v", a.Object(), a.Err)
-		}
+		must.Expect(t, a.Err == nil && (a.Object() != nil) == want, "it is read as %v, %v", a.Object(), a.Err)
 	}
 }

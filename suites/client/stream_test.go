@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A message that a bridge sends as an event is found whatever surrounds it.
@@ -26,9 +28,8 @@ func FuzzEvents(f *testing.F) {
 				found++
 			}
 		}
-		if found == 0 && !strings.Contains(before, "data:") { // an event that was not ended swallows the next
-			t.Errorf("the message is not found in %q", stream)
-		}
+		must.Expect(t, found != 0 || strings.Contains(before, "data:"),
+			"the message is not found in %q", stream) // an event that was not ended swallows the next
 	})
 }
 
@@ -39,9 +40,8 @@ func FuzzBusy(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, after string) {
 		r := &Response{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {after}}}
-		if pause, busy := r.Busy(); !busy || pause < 0 {
-			t.Errorf("%q: %s", after, pause)
-		}
+		pause, busy := r.Busy()
+		must.Expect(t, busy && pause >= 0, "%q: %s", after, pause)
 	})
 }
 
@@ -59,8 +59,6 @@ func TestResumption(t *testing.T) {
 		{"retry: soon\ndata: {\"a\":1}\n\n", "", usualPause, 1},
 	} {
 		got := readStream([]byte(c.text))
-		if got.lastID != c.id || got.pause != c.pause || len(got.messages) != c.messages {
-			t.Errorf("%q: got %+v", c.text, got)
-		}
+		must.Expect(t, got.lastID == c.id && got.pause == c.pause && len(got.messages) == c.messages, "%q: got %+v", c.text, got)
 	}
 }

@@ -25,14 +25,11 @@ func TestReleasedIDsStay(t *testing.T) {
 	}
 	frozen := must.Get(os.ReadFile(golden))(t)
 	for id := range strings.Lines(string(frozen)) {
-		if _, ok := c.Clause(strings.TrimSpace(id)); !ok {
-			t.Errorf("the released id %s is gone from the contract", strings.TrimSpace(id))
-		}
+		_, ok := c.Clause(strings.TrimSpace(id))
+		must.Expect(t, ok, "the released id %s is gone from the contract", strings.TrimSpace(id))
 	}
 	for _, c := range c.Clauses {
-		if !strings.Contains(string(frozen), c.ID+"\n") {
-			t.Errorf("%s is not in %s: go test ./suites/contract -update", c.ID, golden)
-		}
+		must.Expect(t, strings.Contains(string(frozen), c.ID+"\n"), "%s is not in %s: go test ./suites/contract -update", c.ID, golden)
 	}
 }
 
@@ -72,9 +69,7 @@ func TestSourcesArePublic(t *testing.T) {
 		case !used[key]:
 			t.Errorf("no clause comes from the source %s", key)
 		case key == "contract":
-			if source.URL != "" {
-				t.Errorf("the source contract is this contract itself, but has the URL %s", source.URL)
-			}
+			must.Expect(t, source.URL == "", "the source contract is this contract itself, but has the URL %s", source.URL)
 		case err != nil || u.Scheme != "https" || !strings.Contains(u.Host, "."):
 			t.Errorf("the source %s has no public URL: %q", key, source.URL)
 		}
@@ -88,25 +83,20 @@ func TestMatch(t *testing.T) {
 		"describe/unknown-*":   "describe/unknown-404",
 		"per-tool":             "per-tool/answers per-tool/name-binds per-tool/scopes per-tool/unknown-404",
 	} {
-		if ids, err := c.Match(glob); err != nil || strings.Join(ids, " ") != want {
-			t.Errorf("Match(%q) = %v, %v; want %s", glob, ids, err, want)
-		}
+		ids, err := c.Match(glob)
+		must.Expect(t, err == nil && strings.Join(ids, " ") == want, "Match(%q) = %v, %v; want %s", glob, ids, err, want)
 	}
-	if ids, err := c.Match("descrbe/unknown-404"); len(ids) > 0 || err != nil {
-		t.Errorf("a glob that matches nothing = %v, %v", ids, err)
-	}
-	if _, err := c.Match("list/["); err == nil {
-		t.Error("a malformed glob gives no error")
-	}
+	ids, err := c.Match("descrbe/unknown-404")
+	must.Expect(t, len(ids) == 0 && err == nil, "a glob that matches nothing = %v, %v", ids, err)
+	_, err = c.Match("list/[")
+	must.Expect(t, err != nil, "a malformed glob gives no error")
 }
 
 func TestGlossaryDefinesOurTerms(t *testing.T) {
 	c := must.Get(Load())(t)
 	defined := map[string]bool{}
 	for _, term := range c.Glossary {
-		if defined[term.Name] {
-			t.Errorf("%s is defined twice", term.Name)
-		}
+		must.Expect(t, !defined[term.Name], "%s is defined twice", term.Name)
 		defined[term.Name] = true
 		if sentences := strings.Count(term.Text+" ", ". "); !strings.HasSuffix(term.Text, ".") || sentences > 2 {
 			t.Errorf("%s has a definition of %d sentences, want one or two: %q", term.Name, sentences, term.Text)
@@ -114,8 +104,6 @@ func TestGlossaryDefinesOurTerms(t *testing.T) {
 	}
 	for _, name := range []string{"capability", "variant", "positive control", "front side", "site side", "mutant", "golden set",
 		"quirk", "journal", "baseline", "evidence", "profile"} {
-		if !defined[name] {
-			t.Errorf("the glossary has no %s", name)
-		}
+		must.Expect(t, defined[name], "the glossary has no %s", name)
 	}
 }

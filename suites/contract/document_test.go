@@ -27,18 +27,14 @@ func TestTheDocumentsAreUpToDate(t *testing.T) {
 			must.Do(t, os.WriteFile(golden, []byte(want), 0o644))
 		}
 		got, err := os.ReadFile(golden)
-		if err != nil || string(got) != want {
-			t.Errorf("docs/%s is not what the contract says (%v): go test ./suites/contract -update", name, err)
-		}
+		must.Expect(t, err == nil && string(got) == want,
+			"docs/%s is not what the contract says (%v): go test ./suites/contract -update", name, err)
 	}
 	files, err := filepath.Glob("../../docs/contract/*")
-	if err != nil || len(files) < 15 {
-		t.Fatalf("docs/contract has %d files, %v", len(files), err)
-	}
+	must.Assert(t, err == nil && len(files) >= 15, "docs/contract has %d files, %v", len(files), err)
 	for _, file := range files {
-		if documents["contract/"+filepath.Base(file)] == "" {
-			t.Errorf("docs/contract/%s is the page of no area: remove it", filepath.Base(file))
-		}
+		must.Expect(t, documents["contract/"+filepath.Base(file)] != "",
+			"docs/contract/%s is the page of no area: remove it", filepath.Base(file))
 	}
 }
 
@@ -51,27 +47,21 @@ func TestOpenAPIHangsTogether(t *testing.T) {
 		t.Fatalf("the document is not YAML, or has a mark for which nothing is inserted: %v", err)
 	}
 	refs := regexp.MustCompile(`"#/([^"]+)"`).FindAllStringSubmatch(text, -1)
-	if len(refs) < 20 {
-		t.Errorf("only %d references were found", len(refs))
-	}
+	must.Expect(t, len(refs) >= 20, "only %d references were found", len(refs))
 	for _, ref := range refs {
 		var at any = doc
 		for part := range strings.SplitSeq(ref[1], "/") {
 			object, _ := at.(map[string]any)
 			at = object[part]
 		}
-		if at == nil {
-			t.Errorf("%s leads nowhere", ref[0])
-		}
+		must.Expect(t, at != nil, "%s leads nowhere", ref[0])
 	}
 }
 
 func TestTheDocumentIsComplete(t *testing.T) {
 	c := must.Get(Load())(t)
 	text, pages := c.Markdown(), c.Pages()
-	if strings.Contains(text, "{{") {
-		t.Error("the document has a mark for which nothing is inserted")
-	}
+	must.Expect(t, !strings.Contains(text, "{{"), "the document has a mark for which nothing is inserted")
 	for _, clause := range c.Clauses {
 		if !strings.Contains(text, "\n#### "+clause.ID+"\n") || !strings.Contains(pages["contract/"+clause.Area+".md"], "\n## "+clause.ID+"\n") {
 			t.Errorf("the document, or the page of its area, has no %s", clause.ID)
@@ -82,18 +72,12 @@ func TestTheDocumentIsComplete(t *testing.T) {
 		codes = append(codes, all...)
 	}
 	for _, code := range codes {
-		if c.Meanings[code] == "" {
-			t.Errorf("meanings does not say when %s is sent", code)
-		}
+		must.Expect(t, c.Meanings[code] != "", "meanings does not say when %s is sent", code)
 	}
 	for code := range c.Meanings {
-		if !slices.Contains(codes, code) {
-			t.Errorf("meanings has %s, which is no code", code)
-		}
+		must.Expect(t, slices.Contains(codes, code), "meanings has %s, which is no code", code)
 	}
 	for _, capability := range c.Capabilities {
-		if capability.Claim == "" {
-			t.Errorf("claim does not say when a bridge claims %s", capability.Name)
-		}
+		must.Expect(t, capability.Claim != "", "claim does not say when a bridge claims %s", capability.Name)
 	}
 }

@@ -24,33 +24,21 @@ func TestEveryClauseIsExplained(t *testing.T) {
 		if !c.complete() {
 			continue // one of the problems
 		}
-		if len(c.Source) < 8 {
-			t.Errorf("%s: its source %q is too short to be understood", c.ID, c.Source)
-		}
-		if c.Right == c.Wrong {
-			t.Errorf("%s: right and wrong are the same", c.ID)
-		}
-		if c.Fix.String() == "" && c.Level == MUST {
-			t.Errorf("%s is a MUST and does not say how to fix it", c.ID)
-		}
-		if c.Fix.Any == "" {
-			t.Errorf("%s says how to fix it in some languages alone: add `any`, for the others", c.ID)
-		}
+		must.Expect(t, len(c.Source) >= 8, "%s: its source %q is too short to be understood", c.ID, c.Source)
+		must.Expect(t, c.Right != c.Wrong, "%s: right and wrong are the same", c.ID)
+		must.Expect(t, c.Fix.String() != "" || c.Level != MUST, "%s is a MUST and does not say how to fix it", c.ID)
+		must.Expect(t, c.Fix.Any != "", "%s says how to fix it in some languages alone: add `any`, for the others", c.ID)
 		for language, text := range map[string]string{"php": c.Fix.PHP, "node": c.Fix.Node, "go": c.Fix.Go} {
 			if text != "" {
 				languages[language]++
 			}
 		}
 		for _, text := range []string{c.Why, c.Fix.Any, c.Fix.PHP, c.Fix.Node, c.Fix.Go} {
-			if strings.Count(text, "`")%2 == 1 {
-				t.Errorf("%s: an unbalanced backquote in %q", c.ID, text)
-			}
+			must.Expect(t, strings.Count(text, "`")%2 != 1, "%s: an unbalanced backquote in %q", c.ID, text)
 		}
 	}
 	for language, n := range languages {
-		if n < 50 {
-			t.Errorf("%s has %d fixes: fewer than its known traps", language, n)
-		}
+		must.Expect(t, n >= 50, "%s has %d fixes: fewer than its known traps", language, n)
 	}
 }
 
@@ -63,14 +51,11 @@ func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
 		for _, m := range example.FindAllStringSubmatch(c.Right, -1) {
 			seen++
 			status, _ := strconv.Atoi(m[1]) // three digits, by the pattern
-			if !slices.Contains(contract.Codes[status], m[2]) {
-				t.Errorf("%s: its right example has %s with the code %s; the table has %v", c.ID, m[1], m[2], contract.Codes[status])
-			}
+			must.Expect(t, slices.Contains(contract.Codes[status], m[2]),
+				"%s: its right example has %s with the code %s; the table has %v", c.ID, m[1], m[2], contract.Codes[status])
 		}
 	}
-	if seen < 30 {
-		t.Errorf("only %d right examples with a code were found", seen)
-	}
+	must.Expect(t, seen >= 30, "only %d right examples with a code were found", seen)
 }
 
 func TestProblemsOfReasonsAreNamed(t *testing.T) {
@@ -84,9 +69,7 @@ func TestProblemsOfReasonsAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			contract, err := parse([]byte("sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, from: x, text: x}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			problems, err := contract.explain(fstest.MapFS{"reasons/a.yaml": {Data: []byte(c.in)}})
 			if err != nil {
 				problems = append(problems, err.Error())

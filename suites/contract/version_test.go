@@ -52,23 +52,20 @@ const (
 
 func TestVersions(t *testing.T) {
 	c := must.Get(small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST"}))(t)
-	if got, want := c.Versions(), []string{"1.0", "1.1-draft"}; !slices.Equal(got, want) {
-		t.Errorf("Versions() = %v, want %v", got, want)
-	}
+	got, want := c.Versions(), []string{"1.0", "1.1-draft"}
+	must.Expect(t, slices.Equal(got, want), "Versions() = %v, want %v", got, want)
 	for version, want := range map[string]string{"": "1.0 a/old", "1.0": "1.0 a/old", "1.1-draft": "1.1-draft a/old a/new", Draft: "1.1-draft a/old a/new"} {
 		at := must.Get(c.At(version))(t)
-		if got := at.Version + " " + strings.Join(at.IDs(), " "); got != want {
-			t.Errorf("At(%q) = %s, want %s", version, got, want)
-		}
+		got := at.Version + " " + strings.Join(at.IDs(), " ")
+		must.Expect(t, got == want, "At(%q) = %s, want %s", version, got, want)
 	}
 	if at, _ := c.At("1.0"); at.DocumentedCode("a") {
 		t.Error("a version knows codes that the contract does not")
 	} else if _, ok := at.Clause("a/new"); ok {
 		t.Error("1.0 has the clause a/new")
 	}
-	if _, err := c.At("1.1"); err == nil || !strings.Contains(err.Error(), "1.0, 1.1-draft") {
-		t.Errorf("At of a version that is not released: %v", err)
-	}
+	_, err := c.At("1.1")
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "1.0, 1.1-draft"), "At of a version that is not released: %v", err)
 	if changes, err := c.Diff("1.0", Draft); err != nil || !slices.Equal(changes, []Change{{"a/new", "", SHOULD}}) {
 		t.Errorf("Diff = %v, %v", changes, err)
 	}
@@ -103,7 +100,6 @@ func TestReleasedVersionsAreKept(t *testing.T) {
 
 // 1.10 is newer than 1.9.
 func TestVersionsAreComparedByNumber(t *testing.T) {
-	if byVersion("1.10", "1.9") <= 0 || byVersion("1.0", "") <= 0 || byVersion("1.0", "1.0") != 0 {
-		t.Error("versions are not compared by their numbers")
-	}
+	must.Expect(t, byVersion("1.10", "1.9") > 0 && byVersion("1.0", "") > 0 && byVersion("1.0", "1.0") == 0,
+		"versions are not compared by their numbers")
 }

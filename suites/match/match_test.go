@@ -3,6 +3,7 @@ package match
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/check/checktest"
 )
@@ -35,8 +36,7 @@ func TestAMissingHeaderIsNamed(t *testing.T) {
 		"a 401 with another": {checktest.Response(t, 401, `{}`, "WWW-Authenticate", "Basic"), ""},
 		"no 401":             {checktest.Response(t, 200, `{}`), ""},
 	} {
-		if got := m.Finding(c.r, false).Missing; got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		got := m.Finding(c.r, false).Missing
+		must.Expect(t, got == c.want, "%s: got %q, want %q", name, got, c.want)
 	}
 }

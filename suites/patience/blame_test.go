@@ -22,9 +22,8 @@ func TestLatenessExemptsTheCheckThatMetIt(t *testing.T) {
 	check := &Scope{run: run, began: began}
 	run.lateness.turns = []lateTurn{{began.Add(-2 * time.Second), time.Second}}
 	check.ExemptIfLate()
-	if why, _ := check.Exemption(); why != "" {
-		t.Errorf("exempt for a late turn before the check: %s", why)
-	}
+	why, _ := check.Exemption()
+	must.Expect(t, why == "", "exempt for a late turn before the check: %s", why)
 	run.lateness.turns = append(run.lateness.turns, lateTurn{began.Add(-100 * time.Millisecond), 300 * time.Millisecond}, lateTurn{began.Add(time.Second), 250 * time.Millisecond})
 	check.ExemptIfLate()
 	if why, site := check.Exemption(); site || !strings.Contains(why, "the machine is overloaded: this process got its turn 300ms late") {
@@ -65,22 +64,18 @@ func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
 		"at once":            {client.Response{Status: 502, Took: limit / 10}, false},
 		"without a response": {client.Response{Err: client.ErrTimeout, Took: limit}, false},
 	} {
-		if got := check(c.response).passedOn(); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		got := check(c.response).passedOn()
+		must.Expect(t, got == c.want, "%s: %v, want %v", name, got, c.want)
 	}
-	if why := run.Carried(); why != "" {
-		t.Fatalf("carried: %s", why)
-	}
+	why := run.Carried()
+	must.Assert(t, why == "", "carried: %s", why)
 	late := client.Response{Status: 503, Took: limit, At: time.Now()}
 	issuer.Misbehave(authserver.Hangs)
 	check(late).exemptIfSiteFailed()
-	if why := run.Carried(); why != "" {
-		t.Errorf("carried while the authorization server hangs: %s", why)
-	}
+	why = run.Carried()
+	must.Expect(t, why == "", "carried while the authorization server hangs: %s", why)
 	issuer.Misbehave(authserver.None)
 	check(late).exemptIfSiteFailed()
-	if why := run.Carried(); !strings.Contains(why, "the mock was late") {
-		t.Errorf("carried: %q", why)
-	}
+	why = run.Carried()
+	must.Expect(t, strings.Contains(why, "the mock was late"), "carried: %q", why)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // Two requests side by side are waited for once, and the time between two requests is no waiting.
@@ -19,8 +21,7 @@ func TestWaitsSideBySideCountOnce(t *testing.T) {
 		second()
 		time.Sleep(time.Minute)
 		s.traffic.send()()
-		if sent, waited := s.Cost(); sent != 3 || waited != 3*time.Second {
-			t.Errorf("%d requests and %s, want 3 and 3s", sent, waited)
-		}
+		sent, waited := s.Cost()
+		must.Expect(t, sent == 3 && waited == 3*time.Second, "%d requests and %s, want 3 and 3s", sent, waited)
 	})
 }

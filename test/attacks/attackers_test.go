@@ -82,12 +82,10 @@ func attack(t *testing.T, p *process, who, issuer string) *hostiles {
 func (a *hostiles) stop(t *testing.T) (h harm) {
 	t.Helper()
 	a.end.Close()
-	if err := a.said.Decode(&h); err != nil {
-		t.Fatalf("the attackers do not say what they did: %v", err)
-	}
-	if err := a.cmd.Wait(); err != nil {
-		t.Fatalf("the attackers failed: %v", err)
-	}
+	err := a.said.Decode(&h)
+	must.Assert(t, err == nil, "the attackers do not say what they did: %v", err)
+	err = a.cmd.Wait()
+	must.Assert(t, err == nil, "the attackers failed: %v", err)
 	return h
 }
 

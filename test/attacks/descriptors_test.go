@@ -21,17 +21,14 @@ const descriptorsChild = "BRIDGE_ATTACK_CHILD"
 // TestDescriptorsChild is the bridge that TestDescriptorsExhausted attacks, in a process of its own with few descriptors.
 func TestDescriptorsChild(t *testing.T) {
 	site := os.Getenv(descriptorsChild)
-	if site == "" {
-		t.Skip("TestDescriptorsExhausted starts it")
-	}
+	must.Need(t, site != "", "TestDescriptorsExhausted starts it")
 	o := bridge.Options{Drupal: site, ServingOptions: bridge.ServingOptions{HeaderTimeout: time.Minute}}
 	_, server, l := newServer(t, o)
 	fmt.Println("listening on", l.Addr())
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { io.Copy(io.Discard, os.Stdin); cancel() }() //nolint:errcheck // it ends with the parent
-	if err := bridge.Serve(ctx, server, l); err != nil {
-		t.Error(err)
-	}
+	err := bridge.Serve(ctx, server, l)
+	must.Expect(t, err == nil, "%v", err)
 }
 
 // descriptorsBridge starts the child and gives its address.
@@ -75,9 +72,8 @@ func TestDescriptorsExhausted(t *testing.T) {
 	}
 	for range 3 {
 		for _, path := range []string{"/readyz", "/healthz"} {
-			if status, err := probe(path); status != 200 {
-				t.Errorf("%s while all descriptors are held: %d %v", path, status, err)
-			}
+			status, err := probe(path)
+			must.Expect(t, status == 200, "%s while all descriptors are held: %d %v", path, status, err)
 		}
 	}
 	if status, err := probe("/mcp/tools/list"); status != 503 {
@@ -90,7 +86,5 @@ func TestDescriptorsExhausted(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); status != 200 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		status, _ = probe("/mcp/tools/list")
 	}
-	if status != 200 {
-		t.Errorf("a list when they let go: %d", status)
-	}
+	must.Expect(t, status == 200, "a list when they let go: %d", status)
 }

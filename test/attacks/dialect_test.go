@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // dialectTrap is a server that nobody may ask for a schema; %s in a schema stands for its address.
@@ -43,14 +44,12 @@ func TestDialectIsNeverFetched(t *testing.T) {
 		doc = strings.ReplaceAll(doc, "%s", trap)
 		if s, err := schema.Compile([]byte(doc)); err == nil {
 			for _, value := range []string{`{"a":{}}`, `{"a":{"x":[` + strings.Repeat("0,", 100_000) + `0]}}`} { // by a library, and by its plan
-				if _, err := (*schema.Validator)(nil).Validate(t.Context(), fair.Key{}, s, []byte(value)); err != nil && !errors.Is(err, schema.ErrTooMuch) {
-					t.Errorf("%s: %v", doc, err)
-				}
+				_, err := (*schema.Validator)(nil).Validate(t.Context(), fair.Key{}, s, []byte(value))
+				must.Expect(t, err == nil || errors.Is(err, schema.ErrTooMuch), "%s: %v", doc, err)
 			}
 		}
-		if n := asked.Swap(0); n > 0 {
-			t.Errorf("%s: %d requests", doc, n)
-		}
+		n := asked.Swap(0)
+		must.Expect(t, n <= 0, "%s: %d requests", doc, n)
 	}
 }
 
@@ -99,18 +98,15 @@ func TestDialectOfOneParameterCostsNothing(t *testing.T) {
 				call := func(arguments string) identityReply {
 					return identitySend(t, "POST", base+"/mcp/tools/invoke", `{"name":"content.odd","arguments":`+arguments+`}`)
 				}
-				if r := call(`{"n":2,"pair":["a",1]}`); r.status != 200 {
-					t.Errorf("good arguments: %d %s", r.status, r.body)
-				}
+				r := call(`{"n":2,"pair":["a",1]}`)
+				must.Expect(t, r.status == 200, "good arguments: %d %s", r.status, r.body)
 				if r := call(`{"n":4}`); r.status != 400 || !strings.Contains(r.body, `"parameter":"n"`) {
 					t.Errorf("what another parameter says: %d %s", r.status, r.body)
 				}
-				if r := call(`{"odd":5}`); r.status != 400 {
-					t.Errorf("what the parameter itself says: %d %s", r.status, r.body)
-				}
-				if n := asked.Swap(0); n > 0 {
-					t.Errorf("%d requests for a schema", n)
-				}
+				r = call(`{"odd":5}`)
+				must.Expect(t, r.status == 400, "what the parameter itself says: %d %s", r.status, r.body)
+				n := asked.Swap(0)
+				must.Expect(t, n <= 0, "%d requests for a schema", n)
 			})
 		}
 	}

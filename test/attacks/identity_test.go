@@ -10,6 +10,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // identitySpellings are ways to write the same credentials of one account, and things beside them that change nothing.
@@ -41,13 +42,11 @@ func TestIdentitySpellingsShareWhatIsRemembered(t *testing.T) {
 		o.Credentials = []caller.Scheme{caller.Basic, caller.Bearer, caller.Cookie}
 	})
 	for _, headers := range identitySpellings() {
-		if r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...); r.status != 200 {
-			t.Errorf("%q: %d %s", headers, r.status, r.body)
-		}
+		r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
+		must.Expect(t, r.status == 200, "%q: %d %s", headers, r.status, r.body)
 	}
-	if n := site.counts().asked; n != 1 {
-		t.Errorf("the site was asked %d times for one account", n)
-	}
+	n := site.counts().asked
+	must.Expect(t, n == 1, "the site was asked %d times for one account", n)
 }
 
 // No spelling of credentials, and no language, gives an account more calls than its rate.
@@ -61,9 +60,8 @@ func TestIdentitySpellingsShareARate(t *testing.T) {
 			refused++
 		}
 	}
-	if n := site.counts().calls; n != 3 || refused == 0 {
-		t.Errorf("%d calls reached the site, want 3; %d got 429", n, refused)
-	}
+	n := site.counts().calls
+	must.Expect(t, n == 3 && refused != 0, "%d calls reached the site, want 3; %d got 429", n, refused)
 }
 
 // Base64 that could be read in several ways, and everything else that is malformed, is refused at the bridge.
@@ -81,13 +79,11 @@ func TestIdentityJunkDoesNotReachTheSite(t *testing.T) {
 			[]string{"Cookie", fmt.Sprintf("SESSa=good; SESSb=%d", i)})
 	}
 	for _, headers := range junk {
-		if r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...); r.status != 401 || r.header.Get("WWW-Authenticate") == "" {
-			t.Errorf("%q: %d %s", headers, r.status, r.body)
-		}
+		r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
+		must.Expect(t, r.status == 401 && r.header.Get("WWW-Authenticate") != "", "%q: %d %s", headers, r.status, r.body)
 	}
-	if n := site.counts().asked; n != 0 {
-		t.Errorf("the site was asked %d times", n)
-	}
+	n := site.counts().asked
+	must.Expect(t, n == 0, "the site was asked %d times", n)
 }
 
 // Languages that callers invent are not asked for: what the site is asked, and what is remembered, stays small.
@@ -113,9 +109,8 @@ func TestIdentityInventedLanguages(t *testing.T) {
 				identitySend(t, "GET", base+"/mcp/tools/list", "", "Authorization", identityBasic("user1", "user1-pass"), "Accept-Language", c.headers(i))
 			}
 			site.count(func() {
-				if site.asked > c.most || len(site.languages) > c.most {
-					t.Errorf("the site was asked %d times, in %d languages", site.asked, len(site.languages))
-				}
+				must.Expect(t, site.asked <= c.most && len(site.languages) <= c.most,
+					"the site was asked %d times, in %d languages", site.asked, len(site.languages))
 			})
 		})
 	}
@@ -128,9 +123,7 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.AddressFailures, o.PermissionTTL = 1000, time.Millisecond })
 	list := func(i int) {
 		r := identitySend(t, "GET", base+"/mcp/tools/list", "", "Authorization", identityBasic(fmt.Sprint("user", i), fmt.Sprintf("user%d-pass", i)))
-		if r.status != 200 {
-			t.Errorf("user%d: %d %s", i, r.status, r.body)
-		}
+		must.Expect(t, r.status == 200, "user%d: %d %s", i, r.status, r.body)
 	}
 	for i := range 100 {
 		list(i)
@@ -146,7 +139,6 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	}
 	close(release)
 	group.Wait()
-	if n := site.counts().mostRunning; n > 32 || n < 16 {
-		t.Errorf("%d discoveries at one time", n)
-	}
+	n := site.counts().mostRunning
+	must.Expect(t, n <= 32 && n >= 16, "%d discoveries at one time", n)
 }

@@ -58,37 +58,31 @@ func TestJWKSServerThatHangs(t *testing.T) {
 	a := newJWKSServer(t)
 	base, ahead := jwksBridge(t, a)
 	good := a.Issue("7", jwksResource)
-	if status, _ := jwksList(t, base, good); status != 200 {
-		t.Fatalf("a good token: %d", status)
-	}
+	status, _ := jwksList(t, base, good)
+	must.Assert(t, status == 200, "a good token: %d", status)
 	a.Misbehave(authserver.Hangs)
 	before := a.Requests(authserver.KeysPath)
 	for _, later := range []time.Duration{15 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
 		ahead.Add(int64(later))
 		for range 5 {
-			if status, took := jwksList(t, base, good); status != 200 || took > 2*time.Second {
-				t.Errorf("a known key, %s later: %d after %s", later, status, took)
-			}
+			status, took := jwksList(t, base, good)
+			must.Expect(t, status == 200 && took <= 2*time.Second, "a known key, %s later: %d after %s", later, status, took)
 		}
 	}
 	var group sync.WaitGroup
 	for i := range 50 {
 		group.Go(func() {
 			status, took := jwksList(t, base, invented(a, i))
-			if status != 401 && status != 503 || took > 8*time.Second {
-				t.Errorf("an unknown key: %d after %s", status, took)
-			}
+			must.Expect(t, (status == 401 || status == 503) && took <= 8*time.Second, "an unknown key: %d after %s", status, took)
 		})
 		group.Go(func() {
-			if status, took := jwksList(t, base, good); status != 200 || took > 2*time.Second {
-				t.Errorf("a known key, among unknown ones: %d after %s", status, took)
-			}
+			status, took := jwksList(t, base, good)
+			must.Expect(t, status == 200 && took <= 2*time.Second, "a known key, among unknown ones: %d after %s", status, took)
 		})
 	}
 	group.Wait()
-	if n := a.Requests(authserver.KeysPath) - before; n > 3 {
-		t.Errorf("the server was asked %d times", n)
-	}
+	n := a.Requests(authserver.KeysPath) - before
+	must.Expect(t, n <= 3, "the server was asked %d times", n)
 }
 
 // Tokens with invented keys do not send the bridge to the authorization server for each, and those of other issuers not
@@ -99,22 +93,18 @@ func TestJWKSFloodOfInventedKeys(t *testing.T) {
 	if status, _ := jwksList(t, base, a.Issue("7", jwksResource, map[string]any{"iss": "https://other.example"})); status != 401 || a.Requests("") != 0 {
 		t.Errorf("another issuer's token: %d, the keys were asked for %d times", status, a.Requests(""))
 	}
-	if status, _ := jwksList(t, base, a.Issue("7", jwksResource)); status != 200 {
-		t.Fatalf("a good token: %d", status)
-	}
+	status, _ := jwksList(t, base, a.Issue("7", jwksResource))
+	must.Assert(t, status == 200, "a good token: %d", status)
 	ahead.Add(int64(time.Minute))
 	before := a.Requests(authserver.KeysPath)
 	for i := range 200 {
-		if status, _ := jwksList(t, base, invented(a, i)); status != 401 {
-			t.Errorf("an invented key: %d", status)
-		}
+		status, _ := jwksList(t, base, invented(a, i))
+		must.Expect(t, status == 401, "an invented key: %d", status)
 	}
-	if n := a.Requests(authserver.KeysPath) - before; n > 1 {
-		t.Errorf("200 invented keys within a moment: the keys were asked for %d times", n)
-	}
+	n := a.Requests(authserver.KeysPath) - before
+	must.Expect(t, n <= 1, "200 invented keys within a moment: the keys were asked for %d times", n)
 	a.Rotate()
 	ahead.Add(int64(6 * time.Second))
-	if status, _ := jwksList(t, base, a.Issue("7", jwksResource)); status != 200 {
-		t.Errorf("a key that is new: %d", status)
-	}
+	status, _ = jwksList(t, base, a.Issue("7", jwksResource))
+	must.Expect(t, status == 200, "a key that is new: %d", status)
 }

@@ -78,16 +78,12 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 					time.Sleep(time.Second)
 					status, response := p.send(context.Background(), "127.0.0.2", "other", "POST", "/mcp/tools/invoke",
 						`{"name":"content.echo","arguments":{"v":"`+strings.Repeat("x", 500_000)+`"}}`, nil)
-					if status != 200 {
-						t.Errorf("another caller's long body: %d %.200s", status, response)
-					}
+					must.Expect(t, status == 200, "another caller's long body: %d %.200s", status, response)
 				})
 				wg.Wait()
 			})
 			p.bounded(c.mib)
-			if refused.Load() < attackingBodies/2 {
-				t.Errorf("%d of %d bodies were refused", refused.Load(), attackingBodies)
-			}
+			must.Expect(t, refused.Load() >= attackingBodies/2, "%d of %d bodies were refused", refused.Load(), attackingBodies)
 		})
 	}
 }
@@ -121,9 +117,8 @@ func TestChunkedBodiesWithoutEnd(t *testing.T) {
 		wg.Wait()
 	})
 	p.bounded(300)
-	if mib := sent.Load() >> 20; mib > bodies*most {
-		t.Errorf("the bridge took %d MiB of %d bodies", mib, bodies)
-	}
+	mib := sent.Load() >> 20
+	must.Expect(t, mib <= bodies*most, "the bridge took %d MiB of %d bodies", mib, bodies)
 }
 
 // Long results that nobody reads are held within the same budget.
@@ -212,15 +207,11 @@ func TestConnectionFlood(t *testing.T) {
 						ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 						status, body := p.send(ctx, from, user, "GET", path, "", nil)
 						cancel()
-						if status != 200 {
-							t.Errorf("%s from %s: %d %s", path, from, status, body)
-						}
+						must.Expect(t, status == 200, "%s from %s: %d %s", path, from, status, body)
 					}
 				}
 			})
-			if opened.Load() < int64(c.addresses*c.each)*9/10 {
-				t.Errorf("only %d connections were opened", opened.Load())
-			}
+			must.Expect(t, opened.Load() >= int64(c.addresses*c.each)*9/10, "only %d connections were opened", opened.Load())
 			p.bounded(300)
 		})
 	}
@@ -247,9 +238,8 @@ func TestASlowToolIsFlooded(t *testing.T) {
 	for range 50 {
 		p.mustServe("during the flood")
 	}
-	if running := s.slow.Load(); running < 100 || running > 200 {
-		t.Errorf("%d calls of one caller are at the site, want two thirds of 256 or so", running)
-	}
+	running := s.slow.Load()
+	must.Expect(t, running >= 100 && running <= 200, "%d calls of one caller are at the site, want two thirds of 256 or so", running)
 	close(s.release)
 	wg.Wait()
 	p.bounded(200)
@@ -291,9 +281,7 @@ func TestStdioIsFlooded(t *testing.T) {
 	io.WriteString(in, `{"jsonrpc":"2.0","id":"last","method":"ping"}`+"\n")
 	select {
 	case ok := <-ended:
-		if !ok || longestLine > 64<<10 {
-			t.Errorf("served: %t; the longest line has %d bytes", ok, longestLine)
-		}
+		must.Expect(t, ok && longestLine <= 64<<10, "served: %t; the longest line has %d bytes", ok, longestLine)
 	case <-time.After(time.Minute):
 		t.Error("the last message has no response")
 	}

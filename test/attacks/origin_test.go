@@ -72,17 +72,14 @@ func TestOriginOfOtherPages(t *testing.T) {
 				headers[1] = "Bearer operator"
 			}
 			r := identitySend(t, request[0], c.base+request[1], request[2], headers...)
-			if refused := r.status == 403; refused != c.refused || !refused && r.status != 200 {
-				t.Errorf("%s: %s: %d %.200s", name, what, r.status, r.body)
-			}
-			if r.header.Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("%s: %s: pages of other hosts may read the response", name, what)
-			}
+			refused := r.status == 403
+			must.Expect(t, refused == c.refused && (refused || r.status == 200), "%s: %s: %d %.200s", name, what, r.status, r.body)
+			must.Expect(t, r.header.Get("Access-Control-Allow-Origin") == "",
+				"%s: %s: pages of other hosts may read the response", name, what)
 		}
 		for _, probe := range []string{"/healthz", "/readyz"} {
-			if r := identitySend(t, "GET", c.base+probe, "", c.headers...); r.status != 200 {
-				t.Errorf("%s: %s: %d", name, probe, r.status)
-			}
+			r := identitySend(t, "GET", c.base+probe, "", c.headers...)
+			must.Expect(t, r.status == 200, "%s: %s: %d", name, probe, r.status)
 		}
 	}
 }
@@ -121,33 +118,24 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 		}
 		return false
 	}
-	if got := serial(); got != 1 {
-		t.Fatalf("serial %d", got)
-	}
+	got := serial()
+	must.Assert(t, got == 1, "serial %d", got)
 	originPair(t, cert, key, 2)
-	if !becomes(2) {
-		t.Error("the renewed certificate is not served")
-	}
+	must.Expect(t, becomes(2), "the renewed certificate is not served")
 	must.Do(t, os.WriteFile(key, []byte("broken"), 0o600))
 	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if got := serial(); got != 2 {
-			t.Fatalf("with a broken key: serial %d", got)
-		}
+		got := serial()
+		must.Assert(t, got == 2, "with a broken key: serial %d", got)
 	}
 	must.Do(t, os.Remove(key))
-	if err := exec.Command("mkfifo", key).Run(); err != nil { // nobody writes to it: who opens it as a file waits
-		t.Fatal(err)
-	}
+	must.Do(t, exec.Command("mkfifo", key).Run()) // nobody writes to it: who opens it as a file waits
 	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if got := serial(); got != 2 {
-			t.Fatalf("with a FIFO as key: serial %d", got)
-		}
+		got := serial()
+		must.Assert(t, got == 2, "with a FIFO as key: serial %d", got)
 	}
 	must.Do(t, os.Remove(key))
 	originPair(t, cert, key, 3)
-	if !becomes(3) {
-		t.Error("after a broken pair the next one is not served")
-	}
+	must.Expect(t, becomes(3), "after a broken pair the next one is not served")
 }
 
 // The audit log says who ran what with which outcome, over each interface, and holds nothing that callers sent beside it.
@@ -163,9 +151,7 @@ func TestOriginAuditLog(t *testing.T) {
 	id := sessionOpen(t, base, agent...)
 	identitySend(t, "POST", base+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+secret+`}`, append(agent, "Mcp-Session-Id", id)...)
 	identitySend(t, "GET", base+"/mcp/tools/list", "", agent...)
-	if err := os.Rename(file, file+".1"); err != nil { // as logrotate does
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(file, file+".1")) // as logrotate does
 	must.Do(t, b.Reload(bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: file}}))
 	identitySend(t, "POST", base+"/mcp/tools/invoke", secret, "Authorization", "Bearer good-canary-token")
 	before := must.Get(os.ReadFile(file + ".1"))(t)
@@ -180,28 +166,21 @@ func TestOriginAuditLog(t *testing.T) {
 			RequestID                        string `json:"request_id"`
 			Arguments, Result, Authorization any
 		}
-		if err := json.Unmarshal(text, &line); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if time.Since(line.Time) > time.Minute || line.Caller == "" || line.Address != "127.0.0.1" {
-			t.Errorf("line %s", text)
-		}
+		err := json.Unmarshal(text, &line)
+		must.Assert(t, err == nil, "%s: %v", text, err)
+		must.Expect(t, time.Since(line.Time) <= time.Minute && line.Caller != "" && line.Address == "127.0.0.1", "line %s", text)
 		got = append(got, fmt.Sprint(line.User, " ", line.RequestID == "r-1", " ", line.Tool, " ", line.Outcome, " ", line.Status))
 	}
 	want := []string{
 		"user1 true content.echo ok 200", "user1 true no.such\n{\"user\":\"admin\"} tool_not_found 404", "user1 true content.echo invalid_params 400",
 		"user1 true content.echo ok 200", " false content.echo ok 200",
 	}
-	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-		t.Errorf("lines %q\nwant  %q", got, want)
-	}
-	if strings.Contains(string(before)+string(after), "canary") || strings.Contains(string(before), "user1-pass") {
-		t.Errorf("the log shows what it must not:\n%s%s", before, after)
-	}
+	must.Expect(t, fmt.Sprintf("%q", got) == fmt.Sprintf("%q", want), "lines %q\nwant  %q", got, want)
+	must.Expect(t, !strings.Contains(string(before)+string(after), "canary") && !strings.Contains(string(before), "user1-pass"),
+		"the log shows what it must not:\n%s%s", before, after)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file may be read by others: %v %v", info.Mode(), err)
 	}
-	if err := (bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: filepath.Join(t.TempDir(), "none", "x")}}).Check(); err == nil || !strings.Contains(err.Error(), "audit_log") {
-		t.Errorf("a folder that is not there: %v", err)
-	}
+	err := (bridge.Options{Drupal: site.URL, ServingOptions: bridge.ServingOptions{AuditLog: filepath.Join(t.TempDir(), "none", "x")}}).Check()
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "audit_log"), "a folder that is not there: %v", err)
 }

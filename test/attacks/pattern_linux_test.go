@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // A site gives one caller many tools with patterns: those that are too dear to compile cost their own tool alone, and of the
@@ -46,8 +48,6 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Logf("%d of %d calls were served, the longest after %s", called, calls, longest)
-	if called < calls/3 {
-		t.Errorf("%d of %d calls were served: tools with affordable patterns are lost, too", called, calls)
-	}
+	must.Expect(t, called >= calls/3, "%d of %d calls were served: tools with affordable patterns are lost, too", called, calls)
 	p.bounded(250)
 }

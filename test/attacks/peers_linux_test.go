@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 const (
@@ -49,19 +50,14 @@ func TestSites(t *testing.T) {
 						defer cancel()
 						user := []string{"mallory", "trudy"}[i%2]
 						status, body := p.call(ctx, user, "content.echo", `{"v":1}`)
-						if status < 400 || len(body) > 64<<10 {
-							t.Errorf("%s gets %d %.300s", user, status, body)
-						}
+						must.Expect(t, status >= 400 && len(body) <= 64<<10, "%s gets %d %.300s", user, status, body)
 					})
 				}
 				wg.Wait()
 			})
-			if n.Load() == 0 {
-				t.Error("the site was not asked: nothing was attacked")
-			}
-			if log := p.output.String(); len(log) > 64<<10 {
-				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
-			}
+			must.Expect(t, n.Load() != 0, "the site was not asked: nothing was attacked")
+			log := p.output.String()
+			must.Expect(t, len(log) <= 64<<10, "%d bytes are logged: %.1000s", len(log), log)
 			p.bounded(peerLimit)
 		})
 	}
@@ -107,32 +103,25 @@ func TestIssuers(t *testing.T) {
 				var wg sync.WaitGroup
 				for range 8 {
 					wg.Go(func() {
-						if status, body := ask(); status != 401 && status != 503 || len(body) > 64<<10 {
-							t.Errorf("a caller gets %d %.300s", status, body)
-						}
+						status, body := ask()
+						must.Expect(t, (status == 401 || status == 503) && len(body) <= 64<<10, "a caller gets %d %.300s", status, body)
 					})
 				}
 				for range 5 {
-					if status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/healthz", "", nil); status != 200 {
-						t.Errorf("/healthz: %d %s", status, body)
-					}
+					status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/healthz", "", nil)
+					must.Expect(t, status == 200, "/healthz: %d %s", status, body)
 				}
 				wg.Wait()
-				if n.Load() == 0 {
-					t.Error("the authorization server was not asked: nothing was attacked")
-				}
+				must.Expect(t, n.Load() != 0, "the authorization server was not asked: nothing was attacked")
 				if sane.Store(true); mode == "keys" {
 					status := 0
 					for end := time.Now().Add(peerWaits); status != 200 && time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 						status, _ = ask()
 					}
-					if status != 200 {
-						t.Errorf("a good token gets %d once the authorization server is itself again", status)
-					}
+					must.Expect(t, status == 200, "a good token gets %d once the authorization server is itself again", status)
 				}
-				if log := p.output.String(); len(log) > 64<<10 {
-					t.Errorf("%d bytes are logged: %.1000s", len(log), log)
-				}
+				log := p.output.String()
+				must.Expect(t, len(log) <= 64<<10, "%d bytes are logged: %.1000s", len(log), log)
 				p.bounded(peerLimit)
 			})
 		}
@@ -203,9 +192,8 @@ func TestIssuersSayMuch(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if asked, most := metadata.Load(), 6*(1+int64(time.Since(began)/(5*time.Second))); asked == 0 || asked > most {
-				t.Errorf("the metadata were asked for %d times, want %d at most", asked, most)
-			}
+			asked, most := metadata.Load(), 6*(1+int64(time.Since(began)/(5*time.Second)))
+			must.Expect(t, asked != 0 && asked <= most, "the metadata were asked for %d times, want %d at most", asked, most)
 			p.bounded(peerLimit)
 		})
 	}

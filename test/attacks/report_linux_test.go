@@ -50,9 +50,8 @@ func TestReports(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	own := t.TempDir()
-	if said, err := exec.Command(binary, "run", "--url", server.URL, "--only", "list/*", "--report-dir", own).CombinedOutput(); err == nil || len(said) == 0 {
-		t.Fatalf("a run before nothing: %v %s", err, said)
-	}
+	said, err := exec.Command(binary, "run", "--url", server.URL, "--only", "list/*", "--report-dir", own).CombinedOutput()
+	must.Assert(t, err != nil && len(said) > 0, "a run before nothing: %v %s", err, said)
 	written := must.Get(os.ReadFile(filepath.Join(own, "report.json")))(t)
 	limitMemory(t)
 	for name, change := range foreign {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // before runs a command before a bridge that sends an attack; URL stands for the address.
@@ -33,9 +35,7 @@ func (a answer) before(t *testing.T, args ...string) (code int, took time.Durati
 	code, took, said = cmd.ProcessState.ExitCode(), time.Since(began), output.String()
 	peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
 	t.Logf("exit code %d after %s, with %d requests; the program held %d MiB of %d", code, took, n.Load(), peak, most)
-	if peak > most || strings.Contains(said, "goroutine ") {
-		t.Errorf("the program held %d MiB, want %d: %.2000s", peak, most, said)
-	}
+	must.Expect(t, peak <= most && !strings.Contains(said, "goroutine "), "the program held %d MiB, want %d: %.2000s", peak, most, said)
 	harmless(t, "output", said)
 	return code, took, said
 }
@@ -52,9 +52,7 @@ func TestBridges(t *testing.T) {
 		t.Run(attack.name, func(t *testing.T) {
 			dir := t.TempDir()
 			code, took, said := attack.before(t, "run", "--url", "URL", "--run-timeout", limit.String(), "--report-dir", dir)
-			if code != 1 && code != 3 && code != 4 || took > atMost {
-				t.Errorf("exit code %d after %s: %.2000s", code, took, said)
-			}
+			must.Expect(t, (code == 1 || code == 3 || code == 4) && took <= atMost, "exit code %d after %s: %.2000s", code, took, said)
 			size := 0
 			files, _ := filepath.Glob(filepath.Join(dir, "*"))
 			for _, file := range files {
@@ -62,9 +60,7 @@ func TestBridges(t *testing.T) {
 				size += len(text)
 				harmless(t, filepath.Base(file), string(text))
 			}
-			if size > reports {
-				t.Errorf("the report has %d bytes, want %d at most", size, reports)
-			}
+			must.Expect(t, size <= reports, "the report has %d bytes, want %d at most", size, reports)
 		})
 	}
 }

@@ -23,9 +23,7 @@ import (
 func sessionOpen(t testing.TB, base string, headers ...string) string {
 	t.Helper()
 	r := identitySend(t, "POST", base+"/mcp", identityInitialize, headers...)
-	if r.status != 200 || r.header.Get("Mcp-Session-Id") == "" {
-		t.Fatalf("initialize: %d %s", r.status, r.body)
-	}
+	must.Assert(t, r.status == 200 && r.header.Get("Mcp-Session-Id") != "", "initialize: %d %s", r.status, r.body)
 	return r.header.Get("Mcp-Session-Id")
 }
 
@@ -56,12 +54,10 @@ func TestSessionFloodOfAnonymousInitializes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if status := sessionPing(t, base, known, agent...); status != 200 {
-		t.Errorf("the session of a known caller: %d", status)
-	}
-	if status := sessionPing(t, base, unknown); status != 200 {
-		t.Errorf("an anonymous session in use: %d", status)
-	}
+	status := sessionPing(t, base, known, agent...)
+	must.Expect(t, status == 200, "the session of a known caller: %d", status)
+	status = sessionPing(t, base, unknown)
+	must.Expect(t, status == 200, "an anonymous session in use: %d", status)
 	sessionOpen(t, base, agent...)
 }
 
@@ -73,13 +69,11 @@ func TestSessionSurvivesAReload(t *testing.T) {
 	id := sessionOpen(t, base, agent...)
 	for range 3 {
 		must.Do(t, b.Reload(bridge.Options{Drupal: site.URL, ToolOptions: bridge.ToolOptions{PageSize: 10}}))
-		if status := sessionPing(t, base, id, agent...); status != 200 {
-			t.Errorf("after a reload: %d", status)
-		}
+		status := sessionPing(t, base, id, agent...)
+		must.Expect(t, status == 200, "after a reload: %d", status)
 	}
-	if status := sessionPing(t, base, id, "Authorization", identityBasic("user2", "user2-pass")); status != 404 {
-		t.Errorf("another caller in the session: %d", status)
-	}
+	status := sessionPing(t, base, id, "Authorization", identityBasic("user2", "user2-pass"))
+	must.Expect(t, status == 404, "another caller in the session: %d", status)
 }
 
 // What fails over /mcp is logged, counted and named as what fails over the tools API.
@@ -102,12 +96,10 @@ func TestSessionFailuresAreSeen(t *testing.T) {
 			headers = append(headers, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "content.echo")
 		}
 		r := identitySend(t, "POST", base+"/mcp", body, headers...)
-		if !strings.Contains(r.body, `"isError":true`) || r.header.Get("X-Request-Id") != "mine-"+revision {
-			t.Errorf("%s: %d %s, X-Request-Id %q", revision, r.status, r.body, r.header.Get("X-Request-Id"))
-		}
-		if !strings.Contains(log.String(), `"request_id":"mine-`+revision+`"`) {
-			t.Errorf("%s: the log has no line of the request:\n%s", revision, log)
-		}
+		must.Expect(t, strings.Contains(r.body, `"isError":true`) && r.header.Get("X-Request-Id") == "mine-"+revision,
+			"%s: %d %s, X-Request-Id %q", revision, r.status, r.body, r.header.Get("X-Request-Id"))
+		must.Expect(t, strings.Contains(log.String(), `"request_id":"mine-`+revision+`"`),
+			"%s: the log has no line of the request:\n%s", revision, log)
 	}
 	identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, append(agent, "X-Request-Id", "mine-rest")...)
 	for line := range strings.Lines(log.String()) {
@@ -117,19 +109,13 @@ func TestSessionFailuresAreSeen(t *testing.T) {
 			RequestID        string `json:"request_id"`
 		}
 		must.Do(t, json.Unmarshal([]byte(line), &entry))
-		if entry.Msg == "request" && (entry.Level != "WARN" || entry.Status != 502) {
-			t.Errorf("line %s", line)
-		}
+		must.Expect(t, entry.Msg != "request" || entry.Level == "WARN" && entry.Status == 502, "line %s", line)
 	}
 	figures := identitySend(t, "GET", base+"/metrics", "").body
 	for _, want := range []string{`bridge_request_seconds_count{endpoint="/mcp",status="502"} 2`, `bridge_request_seconds_count{endpoint="/mcp/tools/invoke",status="502"} 1`} {
-		if !strings.Contains(figures, want) {
-			t.Errorf("the figures lack %s", want)
-		}
+		must.Expect(t, strings.Contains(figures, want), "the figures lack %s", want)
 	}
-	if strings.Contains(log.String(), "user1-pass") {
-		t.Error("the log shows a password")
-	}
+	must.Expect(t, !strings.Contains(log.String(), "user1-pass"), "the log shows a password")
 }
 
 // sessionTransport fails as a machine does that has no descriptors left, until that is changed.
@@ -162,13 +148,11 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 				t.Errorf("%v: %d %s", cause, r.status, r.body)
 			}
 		}
-		if r := identitySend(t, "GET", base+"/readyz", ""); r.status != 200 {
-			t.Errorf("%v: /readyz gives %d", cause, r.status)
-		}
+		r := identitySend(t, "GET", base+"/readyz", "")
+		must.Expect(t, r.status == 200, "%v: /readyz gives %d", cause, r.status)
 		transport.exhausted.Store(nil)
-		if r := identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...); r.status != 200 {
-			t.Errorf("%v, a moment later: %d %s", cause, r.status, r.body)
-		}
+		r = identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...)
+		must.Expect(t, r.status == 200, "%v, a moment later: %d %s", cause, r.status, r.body)
 	}
 	// A site that is dead is still taken for dead.
 	dead := httptest.NewServer(http.NotFoundHandler())
@@ -177,7 +161,6 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 	for i := range 10 {
 		identitySend(t, "GET", base+"/mcp/tools/list", "", "Authorization", fmt.Sprint("Bearer good-", i))
 	}
-	if r := identitySend(t, "GET", base+"/readyz", ""); r.status != 503 {
-		t.Errorf("/readyz of a dead site: %d", r.status)
-	}
+	r := identitySend(t, "GET", base+"/readyz", "")
+	must.Expect(t, r.status == 503, "/readyz of a dead site: %d", r.status)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 )
@@ -87,9 +88,7 @@ func TestSiegeOfPeers(t *testing.T) {
 			close(ended)
 			storing.Wait()
 		})
-		if h.Sent == 0 {
-			t.Error("nothing was attacked")
-		}
+		must.Expect(t, h.Sent != 0, "nothing was attacked")
 		g.bounded(peerLimit)
 	})
 
@@ -104,9 +103,7 @@ func TestSiegeOfPeers(t *testing.T) {
 		p.authorization = "Bearer " + server.Issue("7", jwksResource)
 		g := &siege{process: p, admin: admin, issuer: server}
 		h := g.besiege(t, lasts, "issuer", func(a *hostiles, during func()) { f.during(a.peer, during) })
-		if h.Sent == 0 {
-			t.Error("nothing was attacked")
-		}
+		must.Expect(t, h.Sent != 0, "nothing was attacked")
 		g.bounded(peerLimit)
 	})
 }

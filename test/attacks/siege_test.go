@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
@@ -48,9 +49,8 @@ func TestSiege(t *testing.T) {
 	s.takes = siteTakes
 	admin := program.Address(t)
 	g := &siege{process: start(t, s, "--write-timeout", "5s", "--body-timeout", "5s", "--admin-listen", admin), admin: admin}
-	if h := g.besiege(t, lasts, "callers", func(_ *hostiles, during func()) { during() }); h.Limited == 0 {
-		t.Error("no attack met a limit of the bridge")
-	}
+	h := g.besiege(t, lasts, "callers", func(_ *hostiles, during func()) { during() })
+	must.Expect(t, h.Limited != 0, "no attack met a limit of the bridge")
 }
 
 // foreign is how long programs other than these tests, the bridge and attackers that ended have had processors; 0 where the system does not tell.
@@ -79,13 +79,9 @@ func (p *process) foreign() time.Duration {
 // siegeTime is how long a siege lasts.
 func siegeTime(t *testing.T) time.Duration {
 	text := os.Getenv("SIEGE_TIME")
-	if text == "" {
-		t.Skip("make siege runs it, for SIEGE_TIME")
-	}
+	must.Need(t, text != "", "make siege runs it, for SIEGE_TIME")
 	lasts, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("SIEGE_TIME is %q; it must be a time such as 10m", text)
-	}
+	must.Assert(t, err == nil, "SIEGE_TIME is %q; it must be a time such as 10m", text)
 	return lasts
 }
 
@@ -168,9 +164,7 @@ func (g *siege) probe(t *testing.T, lasts time.Duration) {
 		for _, url := range []string{g.address + "/healthz", g.admin + "/healthz", g.address + "/readyz", g.admin + "/readyz"} {
 			began := time.Now()
 			res, err := client.Get("http://" + url)
-			if err != nil || res.StatusCode != http.StatusOK {
-				t.Errorf("a probe of %s gets %v %v", url, res, err)
-			}
+			must.Expect(t, err == nil && res.StatusCode == http.StatusOK, "a probe of %s gets %v %v", url, res, err)
 			if err == nil {
 				res.Body.Close()
 			}

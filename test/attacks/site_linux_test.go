@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // hostileList has the site list what an attack writes to mallory.
@@ -116,13 +118,11 @@ func TestLists(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 				defer cancel()
 				status, body := p.send(ctx, "127.0.0.1", "mallory", "GET", "/mcp/tools/list", "", nil)
-				if has := status == 200 && strings.Contains(body, `"content.m`); has != attack.tools || status == 0 {
-					t.Errorf("the caller gets %d %.300s", status, body)
-				}
+				has := status == 200 && strings.Contains(body, `"content.m`)
+				must.Expect(t, has == attack.tools && status != 0, "the caller gets %d %.300s", status, body)
 			})
-			if log := p.output.String(); len(log) > 64<<10 {
-				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
-			}
+			log := p.output.String()
+			must.Expect(t, len(log) <= 64<<10, "%d bytes are logged: %.1000s", len(log), log)
 			p.bounded(250)
 		})
 	}

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
@@ -200,9 +201,7 @@ func (p *process) peak() int {
 		p.t.Skipf("memory is read from /proc: %v", err)
 	}
 	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	if m == nil {
-		p.t.Fatal("the process is gone, and with it its memory")
-	}
+	must.Assert(p.t, m != nil, "the process is gone, and with it its memory")
 	kib, _ := strconv.Atoi(string(m[1]))
 	return kib >> 10
 }
@@ -212,9 +211,7 @@ func (p *process) metric(name string) float64 {
 	p.t.Helper()
 	_, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/metrics", "", nil)
 	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(body)
-	if m == nil {
-		p.t.Fatalf("the bridge does not count %s", name)
-	}
+	must.Assert(p.t, m != nil, "the bridge does not count %s", name)
 	v, _ := strconv.ParseFloat(m[1], 64)
 	return v
 }
@@ -268,9 +265,8 @@ func (p *process) mustServe(when string) {
 		user = ""
 		header.Set("Authorization", p.authorization)
 	}
-	if status, body := p.send(ctx, "127.0.0.9", user, "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"v":1}}`, header); status != 200 {
-		p.t.Errorf("%s an honest caller gets %d %.200s", when, status, body)
-	}
+	status, body := p.send(ctx, "127.0.0.9", user, "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"v":1}}`, header)
+	must.Expect(p.t, status == 200, "%s an honest caller gets %d %.200s", when, status, body)
 }
 
 // besides has an honest caller call all through an attack, and asserts that all calls are served.
@@ -308,10 +304,7 @@ func (p *process) bounded(most int) {
 		p.t.Logf("the bridge held %d MiB of %d", peak, most)
 	}
 	out := p.output.String()
-	if len(out) >= mostLog {
-		p.t.Errorf("%d bytes are logged, or more: %.1000s", len(out), out)
-	}
-	if strings.Contains(out, secret) || strings.Contains(out, "-pass") || strings.Contains(out, "panic") {
-		p.t.Errorf("the log shows a secret or a panic: %.2000s", out)
-	}
+	must.Expect(p.t, len(out) < mostLog, "%d bytes are logged, or more: %.1000s", len(out), out)
+	must.Expect(p.t, !strings.Contains(out, secret) && !strings.Contains(out, "-pass") && !strings.Contains(out, "panic"),
+		"the log shows a secret or a panic: %.2000s", out)
 }

@@ -68,15 +68,12 @@ func TestStore(t *testing.T) {
 			if attack.operation == "" && (store.Count(redistest.Rate) < 20 || store.Count(redistest.Try) < 10) {
 				t.Errorf("the store counts %d calls and %d credentials: nothing was attacked", store.Count(redistest.Rate), store.Count(redistest.Try))
 			}
-			if !strings.Contains(p.output.String(), "set BRIDGE_SHARED") {
-				t.Error("no warning says that the command line shows the store's password")
-			}
-			if n := store.Count("connections"); n > 10 {
-				t.Errorf("%d connections are opened", n)
-			}
-			if log := p.output.String(); len(log) > 8<<10 {
-				t.Errorf("%d bytes are logged: %.1000s", len(log), log)
-			}
+			must.Expect(t, strings.Contains(p.output.String(), "set BRIDGE_SHARED"),
+				"no warning says that the command line shows the store's password")
+			n := store.Count("connections")
+			must.Expect(t, n <= 10, "%d connections are opened", n)
+			log := p.output.String()
+			must.Expect(t, len(log) <= 8<<10, "%d bytes are logged: %.1000s", len(log), log)
 			p.bounded(most)
 		})
 	}
@@ -94,8 +91,7 @@ func TestStoreEvents(t *testing.T) {
 		store.Add(strings.Repeat("x", 1<<20), 100)
 		time.Sleep(2 * time.Second)
 	})
-	if log := p.output.String(); len(log) > 8<<10 {
-		t.Errorf("%d bytes are logged: %.1000s", len(log), log)
-	}
+	log := p.output.String()
+	must.Expect(t, len(log) <= 8<<10, "%d bytes are logged: %.1000s", len(log), log)
 	p.bounded(200)
 }

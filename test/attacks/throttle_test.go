@@ -51,9 +51,8 @@ var throttleFronts = []string{"list", "describe", "invoke", "admin", "mcp"}
 func TestThrottleGuessesOfOneAccount(t *testing.T) {
 	site := newIdentitySite(t)
 	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.1"} })
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
-		t.Fatalf("the right password: %d %s", r.status, r.body)
-	}
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Assert(t, r.status == 200, "the right password: %d %s", r.status, r.body)
 	limited := 0
 	for i := range 60 {
 		name := []string{"user1", "USER1", " user1", "Üser1"}[i%3]
@@ -62,32 +61,26 @@ func TestThrottleGuessesOfOneAccount(t *testing.T) {
 			continue
 		}
 		limited++
-		if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 6*3600 {
-			t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
-		}
+		wait, err := strconv.Atoi(r.header.Get("Retry-After"))
+		must.Expect(t, err == nil && wait >= 1 && wait <= 6*3600, "Retry-After %q", r.header.Get("Retry-After"))
 	}
-	if n := site.counts().refused; n == 0 || n >= throttleDrupalUser || limited < 50 {
-		t.Errorf("the site refused %d guesses of one account, %d got 429", n, limited)
-	}
+	n := site.counts().refused
+	must.Expect(t, n != 0 && n < throttleDrupalUser && limited >= 50, "the site refused %d guesses of one account, %d got 429", n, limited)
 	for _, front := range throttleFronts[:3] {
-		if r := throttleGuess(t, base, front, "user1", "user1-pass"); r.status != 200 {
-			t.Errorf("%s with the right password, known good: %d %s", front, r.status, r.body)
-		}
+		r := throttleGuess(t, base, front, "user1", "user1-pass")
+		must.Expect(t, r.status == 200, "%s with the right password, known good: %d %s", front, r.status, r.body)
 	}
-	if r := throttleGuess(t, base, "list", "user2", "user2-pass"); r.status != 200 {
-		t.Errorf("another account: %d %s", r.status, r.body)
-	}
+	r = throttleGuess(t, base, "list", "user2", "user2-pass")
+	must.Expect(t, r.status == 200, "another account: %d %s", r.status, r.body)
 }
 
 // One wrong password keeps nobody out.
 func TestThrottleOneWrongPassword(t *testing.T) {
 	base := identityBridge(t, newIdentitySite(t).URL)
-	if r := throttleGuess(t, base, "list", "user1", "wrong"); r.status != 403 {
-		t.Errorf("the wrong password: %d", r.status)
-	}
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
-		t.Errorf("the right one after it: %d %s", r.status, r.body)
-	}
+	r := throttleGuess(t, base, "list", "user1", "wrong")
+	must.Expect(t, r.status == 403, "the wrong password: %d", r.status)
+	r = throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Expect(t, r.status == 200, "the right one after it: %d %s", r.status, r.body)
 }
 
 // Guessing over many accounts does not lock the bridge's address at the site, from one client or from many.
@@ -119,9 +112,8 @@ func TestThrottleGuessesOfManyAccounts(t *testing.T) {
 			if n := site.counts().refused; n == 0 || n >= throttleDrupalAddress || limited.Load() < 200 {
 				t.Errorf("the site refused %d, %d got 429", n, limited.Load())
 			}
-			if r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1)); r.status != 200 {
-				t.Errorf("who is known: %d %s", r.status, r.body)
-			}
+			r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1))
+			must.Expect(t, r.status == 200, "who is known: %d %s", r.status, r.body)
 		})
 	}
 }
@@ -135,18 +127,15 @@ func TestThrottleTheSameWrongPassword(t *testing.T) {
 		o.Now = func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
 	})
 	for i := range 50 {
-		if r := throttleGuess(t, base, "list", "user1", "wrong"); r.status != 403 {
-			t.Errorf("try %d: %d %s", i, r.status, r.body)
-		}
+		r := throttleGuess(t, base, "list", "user1", "wrong")
+		must.Expect(t, r.status == 403, "try %d: %d %s", i, r.status, r.body)
 		now.Add(int64(time.Minute))
 	}
-	if n := site.counts().refused; n >= throttleDrupalUser {
-		t.Errorf("the site refused %d", n)
-	}
+	n := site.counts().refused
+	must.Expect(t, n < throttleDrupalUser, "the site refused %d", n)
 	now.Add(int64(7 * time.Hour))
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
-		t.Errorf("the right one, hours later: %d %s", r.status, r.body)
-	}
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Expect(t, r.status == 200, "the right one, hours later: %d %s", r.status, r.body)
 }
 
 // Tokens are guessed as little as passwords.
@@ -161,12 +150,10 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 			limited++
 		}
 	}
-	if n := site.counts().refused; n == 0 || n > 50 || limited < 50 {
-		t.Errorf("the site refused %d, %d got 429", n, limited)
-	}
-	if r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...); r.status != 200 {
-		t.Errorf("who is known: %d", r.status)
-	}
+	n := site.counts().refused
+	must.Expect(t, n != 0 && n <= 50 && limited >= 50, "the site refused %d, %d got 429", n, limited)
+	r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...)
+	must.Expect(t, r.status == 200, "who is known: %d", r.status)
 }
 
 // Who guesses the tokens that the bridge itself compares, those of its service account and of its operators, is held back
@@ -192,9 +179,8 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 				return throttleAsk(t, base, c.fronts[i%len(c.fronts)], "Authorization", "Bearer "+token, "X-Forwarded-For", from)
 			}
 			const attacker, other = "198.51.100.1", "198.51.100.2"
-			if r := ask(0, "token-in-use", attacker); r.status != 200 {
-				t.Fatalf("a token, before the guesses: %d %s", r.status, r.body)
-			}
+			r := ask(0, "token-in-use", attacker)
+			must.Assert(t, r.status == 200, "a token, before the guesses: %d %s", r.status, r.body)
 			compared := 0
 			for i := range 60 {
 				switch r := ask(i, fmt.Sprint("guess", i), attacker); {
@@ -204,19 +190,15 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 					t.Errorf("guess %d: %d %s", i, r.status, r.body)
 				}
 			}
-			if n := site.counts().refused; compared == 0 || compared > 20 || n > 20 {
-				t.Errorf("%d guesses were compared, %d refused by the site", compared, n)
-			}
+			n := site.counts().refused
+			must.Expect(t, compared != 0 && compared <= 20 && n <= 20, "%d guesses were compared, %d refused by the site", compared, n)
 			wrong, right := ask(0, "guess-more", attacker), ask(0, "token-unused", attacker)
-			if right.status != 429 || right.body != wrong.body {
-				t.Errorf("the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
-			}
-			if r := ask(0, "token-in-use", attacker); r.status != 200 {
-				t.Errorf("a token in use, from the same address: %d %s", r.status, r.body)
-			}
-			if r := ask(0, "token-unused", other); r.status != 200 {
-				t.Errorf("a token from another address: %d %s", r.status, r.body)
-			}
+			must.Expect(t, right.status == 429 && right.body == wrong.body,
+				"the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
+			r = ask(0, "token-in-use", attacker)
+			must.Expect(t, r.status == 200, "a token in use, from the same address: %d %s", r.status, r.body)
+			r = ask(0, "token-unused", other)
+			must.Expect(t, r.status == 200, "a token from another address: %d %s", r.status, r.body)
 		})
 	}
 }
@@ -235,17 +217,14 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); site.counts().asked < 4 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if n := site.counts().refused; n >= throttleDrupalUser {
-		t.Errorf("%d guesses are at the site at once", n)
-	}
-	if r := throttleGuess(t, base, "invoke", "user1", "user1-pass"); r.status != 200 {
-		t.Errorf("who is known, meanwhile: %d %s", r.status, r.body)
-	}
+	n := site.counts().refused
+	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
+	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")
+	must.Expect(t, r.status == 200, "who is known, meanwhile: %d %s", r.status, r.body)
 	close(release)
 	group.Wait()
-	if n := site.counts().refused; n >= throttleDrupalUser {
-		t.Errorf("the site refused %d", n)
-	}
+	n = site.counts().refused
+	must.Expect(t, n < throttleDrupalUser, "the site refused %d", n)
 }
 
 // The site gets the client's address where it is asked to count by that, and never one that a client wrote.
@@ -259,9 +238,8 @@ func TestThrottleForwardsTheClientsAddress(t *testing.T) {
 		base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies, o.ForwardAddress = c.trusted, c.forward })
 		throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", "1.2.3.4, 198.51.100.7")
 		site.count(func() {
-			if len(site.forwarded) != 1 || !site.forwarded[c.want] {
-				t.Errorf("trusted %v, forward %v: the site got %v, want %q", c.trusted, c.forward, site.forwarded, c.want)
-			}
+			must.Expect(t, len(site.forwarded) == 1 && site.forwarded[c.want],
+				"trusted %v, forward %v: the site got %v, want %q", c.trusted, c.forward, site.forwarded, c.want)
 		})
 	}
 }
@@ -279,12 +257,10 @@ func TestThrottleOverAReload(t *testing.T) {
 	for i := range 10 {
 		throttleGuess(t, base, "list", "user1", fmt.Sprint("more", i))
 	}
-	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != http.StatusOK {
-		t.Errorf("who is known: %d %s", r.status, r.body)
-	}
-	if n := site.counts().refused - before.refused; n > 0 {
-		t.Errorf("after a reload the site refused %d more guesses", n)
-	}
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
+	must.Expect(t, r.status == http.StatusOK, "who is known: %d %s", r.status, r.body)
+	n := site.counts().refused - before.refused
+	must.Expect(t, n <= 0, "after a reload the site refused %d more guesses", n)
 }
 
 // The response to a throttled caller shows neither names nor passwords, nor whether the account exists.

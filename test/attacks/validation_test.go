@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // longest is just below the longest body that the bridge takes by default.
@@ -69,20 +71,16 @@ func TestOversizedValues(t *testing.T) {
 						ctx, cancel := context.WithTimeout(context.Background(), patience)
 						defer cancel()
 						status, response := p.call(ctx, "mallory", tool, body)
-						if status != 0 && status != 200 && status != 400 && status != 503 {
-							t.Errorf("%d %.300s", status, response)
-						}
-						if n := strings.Count(response, `"parameter"`); n > 51 {
-							t.Errorf("%d violations in one response", n)
-						}
+						must.Expect(t, status == 0 || status == 200 || status == 400 || status == 503, "%d %.300s", status, response)
+						n := strings.Count(response, `"parameter"`)
+						must.Expect(t, n <= 51, "%d violations in one response", n)
 					})
 				}
 				wg.Wait()
 			})
 			p.bounded(mostMiB)
-			if steps := p.metric("bridge_validation_steps_total"); steps > attackers*mostSteps || steps == 0 {
-				t.Errorf("%.0f steps for %d values", steps, attackers)
-			}
+			steps := p.metric("bridge_validation_steps_total")
+			must.Expect(t, steps <= attackers*mostSteps && steps != 0, "%.0f steps for %d values", steps, attackers)
 		})
 	}
 }
@@ -99,17 +97,15 @@ func TestOversizedValuesOverMCP(t *testing.T) {
 					`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 				status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", "/mcp", message, map[string][]string{
 					"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"content.integers"}})
-				if status != 200 && status != 503 || len(response) > 64<<10 {
-					t.Errorf("%d, %d bytes: %.300s", status, len(response), response)
-				}
+				must.Expect(t, (status == 200 || status == 503) && len(response) <= 64<<10,
+					"%d, %d bytes: %.300s", status, len(response), response)
 			})
 		}
 		wg.Wait()
 	})
 	p.bounded(mostMiB)
-	if steps := p.metric("bridge_validation_steps_total"); steps > attackers*mostSteps || steps == 0 {
-		t.Errorf("%.0f steps for %d values", steps, attackers)
-	}
+	steps := p.metric("bridge_validation_steps_total")
+	must.Expect(t, steps <= attackers*mostSteps && steps != 0, "%.0f steps for %d values", steps, attackers)
 }
 
 // Documents that are no calls at all cost no more than they are long.
@@ -134,18 +130,16 @@ func TestOversizedEnvelopes(t *testing.T) {
 				for range attackers {
 					wg.Go(func() {
 						status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", path, body, map[string][]string{"Content-Encoding": {"gzip"}})
-						if status < 400 || status >= 500 && status != 503 || len(response) > 4096 {
-							t.Errorf("%s: %d %.300s", path, status, response)
-						}
+						must.Expect(t, status >= 400 && (status < 500 || status == 503) && len(response) <= 4096,
+							"%s: %d %.300s", path, status, response)
 					})
 				}
 			}
 			wg.Wait()
 			p.mustServe("after the attack")
 			p.bounded(200)
-			if n := p.site.calls.Load() - before; n != 1 {
-				t.Errorf("the site got %d calls, want the honest one", n)
-			}
+			n := p.site.calls.Load() - before
+			must.Expect(t, n == 1, "the site got %d calls, want the honest one", n)
 		})
 	}
 }

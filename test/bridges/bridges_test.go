@@ -54,22 +54,18 @@ type fault struct {
 }
 
 func TestBridges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the independent bridges are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the independent bridges are not run")
 	binary := program.Build(t)
 	for _, b := range bridges {
 		t.Run(b.directory, func(t *testing.T) {
-			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
-				t.Skipf("SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
-			}
+			err := exec.Command(b.interpreter, b.probe...).Run()
+			must.Need(t, err == nil, "SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
 			if !b.isStarter() {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()
 					report, printed := run(t, binary, copied(t, b.source), "3")
-					if got := report.State(); got != "conformant" {
-						t.Errorf("want conformant, saw %s\n%s", got, printed)
-					}
+					got := report.State()
+					must.Expect(t, got == "conformant", "want conformant, saw %s\n%s", got, printed)
 				})
 			}
 			for _, v := range variants(t, b.directory) {
@@ -78,9 +74,8 @@ func TestBridges(t *testing.T) {
 					changed := copied(t, b.source)
 					must.Do(t, v.apply(changed))
 					report, printed := run(t, binary, changed, "3")
-					if got := report.State(); got != "conformant" {
-						t.Errorf("want conformant, saw %s\n%s", got, printed)
-					}
+					got := report.State()
+					must.Expect(t, got == "conformant", "want conformant, saw %s\n%s", got, printed)
 				})
 			}
 			all := faults(t, b.directory)
@@ -118,13 +113,10 @@ func faults(t *testing.T, directory string) []fault {
 		Faults []fault `yaml:"faults"`
 	}
 	name := read(t, directory, "faults.yaml", &file)
-	if len(file.Faults) < usual {
-		t.Errorf("%s: want %d faults or more, saw %d", name, usual, len(file.Faults))
-	}
+	must.Expect(t, len(file.Faults) >= usual, "%s: want %d faults or more, saw %d", name, usual, len(file.Faults))
 	for i, f := range file.Faults {
-		if f.Name == "" || f.Why == "" || f.File == "" || f.Replace == f.By || len(f.Fails) == 0 {
-			t.Errorf("%s: fault %d %q lacks name, why, file, a replacement or the clauses that fail", name, i+1, f.Name)
-		}
+		must.Expect(t, f.Name != "" && f.Why != "" && f.File != "" && f.Replace != f.By && len(f.Fails) > 0,
+			"%s: fault %d %q lacks name, why, file, a replacement or the clauses that fail", name, i+1, f.Name)
 	}
 	return file.Faults
 }
@@ -140,9 +132,8 @@ func variants(t *testing.T, directory string) []fault {
 	}
 	name := read(t, directory, "variants.yaml", &file)
 	for i, v := range file.Variants {
-		if v.Name == "" || v.Why == "" || v.File == "" || v.Replace == v.By || len(v.Fails) > 0 {
-			t.Errorf("%s: variant %d %q lacks name, why, file or a replacement, or names clauses that fail", name, i+1, v.Name)
-		}
+		must.Expect(t, v.Name != "" && v.Why != "" && v.File != "" && v.Replace != v.By && len(v.Fails) == 0,
+			"%s: variant %d %q lacks name, why, file or a replacement, or names clauses that fail", name, i+1, v.Name)
 	}
 	if *full {
 		return file.Variants
@@ -186,13 +177,10 @@ func run(t *testing.T, binary, directory, jobs string, more ...string) (*reports
 	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--jobs", jobs, "--report-dir", "report"}, more)...)
 	cmd.Dir = directory
 	printed, err := cmd.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	exit := (*exec.ExitError)(nil)
+	must.Assert(t, err == nil || errors.As(err, &exit), "%v", err)
 	data, err := os.ReadFile(filepath.Join(directory, "report", "report.json"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, printed)
-	}
+	must.Assert(t, err == nil, "%v\n%s", err, printed)
 	report := &reports.Report{}
 	must.Do(t, json.Unmarshal(data, report))
 	return report, string(printed)

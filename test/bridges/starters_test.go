@@ -24,29 +24,23 @@ var toolchains = map[string][]string{
 
 // TestStarters writes each starter as a user does, and runs the two commands that init prints.
 func TestStarters(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the starters are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the starters are not run")
 	binary := program.Build(t)
 	for _, s := range starter.All() {
 		t.Run(s.Language, func(t *testing.T) {
 			probe := toolchains[s.Language]
-			if probe == nil {
-				t.Fatalf("add the starter %s to toolchains", s.Language)
-			}
+			must.Assert(t, probe != nil, "add the starter %s to toolchains", s.Language)
 			if out, err := exec.Command(probe[0], probe[1:]...).CombinedOutput(); err != nil {
 				t.Skipf("SKIPPED: the %s starter is not run: %q: %v: %s", s.Language, probe, err, out)
 			}
 			directory := filepath.Join(t.TempDir(), "bridge")
-			if out, err := exec.Command(binary, "init", s.Language, directory).CombinedOutput(); err != nil {
-				t.Fatalf("init: %v: %s", err, out)
-			}
+			out, err := exec.Command(binary, "init", s.Language, directory).CombinedOutput()
+			must.Assert(t, err == nil, "init: %v: %s", err, out)
 			words := strings.Fields(s.Test)
 			own := exec.Command(words[0], words[1:]...)
 			own.Dir = directory
-			if out, err := own.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", s.Test, err, out)
-			}
+			out, err = own.CombinedOutput()
+			must.Expect(t, err == nil, "%s: %v\n%s", s.Test, err, out)
 			want, more := reports.Conformant, []string{"--ready-timeout", "2m"} // go run compiles first
 			if !slices.ContainsFunc(bridges, func(b bridge) bool { return b.isStarter() && b.directory == s.Language }) {
 				more = append(more, "--cases", "40")
@@ -55,17 +49,15 @@ func TestStarters(t *testing.T) {
 				}
 			}
 			report, printed := run(t, binary, directory, "3", more...)
-			if got := report.State(); got != want || report.ExitCode() != 0 {
-				t.Errorf("want %s, saw %s\n%s", want, got, printed)
-			}
+			got := report.State()
+			must.Expect(t, got == want && report.ExitCode() == 0, "want %s, saw %s\n%s", want, got, printed)
 			readme := must.Get(os.ReadFile(filepath.Join(directory, "README.md")))(t)
 			_, leftOut, _ := strings.Cut(string(readme), "bridgecheck warns of")
 			for _, result := range report.Results {
 				warns, named := result.Verdict == reports.Warn, strings.Contains(leftOut, "`"+result.ID+"`")
 				measured := strings.HasPrefix(result.ID, "load/") // beside other tests, lists of all sizes may take as long
-				if warns && !named || named && !warns && !measured {
-					t.Errorf("%s: the verdict is %s, and README.md names the warnings%s\n%s", result.ID, result.Verdict, leftOut, printed)
-				}
+				must.Expect(t, (!warns || named) && (!named || warns || measured),
+					"%s: the verdict is %s, and README.md names the warnings%s\n%s", result.ID, result.Verdict, leftOut, printed)
 			}
 		})
 	}

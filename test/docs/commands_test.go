@@ -32,13 +32,10 @@ func TestMain(m *testing.M) {
 // promises, else with 0, and print the output that the page shows. table_test.go lists what is replaced by what, and which
 // commands cannot run and why.
 func TestCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the commands of README.md and docs are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the commands of README.md and docs are not run")
 	for _, tool := range []string{"bash", "curl", "make", "awk"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: the commands of README.md and docs are not run: %v", err)
-		}
+		_, err := exec.LookPath(tool)
+		must.Need(t, err == nil, "SKIPPED: the commands of README.md and docs are not run: %v", err)
 	}
 	binary := program.Build(t)
 	exempt := map[string]bool{}
@@ -67,9 +64,7 @@ func TestCommands(t *testing.T) {
 		})
 	}
 	for _, e := range notRun {
-		if !exempt[e.why] {
-			t.Errorf("no page has a command %s: remove its entry from notRun", e.command)
-		}
+		must.Expect(t, exempt[e.why], "no page has a command %s: remove its entry from notRun", e.command)
 	}
 }
 
@@ -100,9 +95,8 @@ func TestPathsInCommands(t *testing.T) {
 				continue
 			}
 			for _, m := range argument.FindAllStringSubmatch(s.text, -1) {
-				if _, err := os.Stat(filepath.Join(repository, strings.TrimSuffix(m[1], "..."))); err != nil {
-					t.Errorf("%v: %v", s, err)
-				}
+				_, err := os.Stat(filepath.Join(repository, strings.TrimSuffix(m[1], "...")))
+				must.Expect(t, err == nil, "%v: %v", s, err)
 			}
 		}
 	}
@@ -120,9 +114,7 @@ func TestGoTestCommands(t *testing.T) {
 			for _, word := range all {
 				if strings.HasPrefix(word, "./") {
 					names := must.Get(filepath.Glob(filepath.Join(repository, word, "*_test.go")))(t)
-					if len(names) == 0 {
-						t.Errorf("%s: go test %s: %s has no tests", page, m[1], word)
-					}
+					must.Expect(t, len(names) > 0, "%s: go test %s: %s has no tests", page, m[1], word)
 					for _, name := range names {
 						source += string(must.Get(os.ReadFile(name))(t))
 					}

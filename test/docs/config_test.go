@@ -8,6 +8,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 )
@@ -48,22 +49,17 @@ func TestConfigurations(t *testing.T) {
 		for _, m := range data.FindAllStringSubmatch(text, -1) {
 			read++
 			if m[1] == "json" {
-				if !json.Valid([]byte(strings.TrimSpace(m[2]))) {
-					t.Errorf("%s: not JSON:\n%s", page, m[2])
-				}
+				must.Expect(t, json.Valid([]byte(strings.TrimSpace(m[2]))), "%s: not JSON:\n%s", page, m[2])
 				continue
 			}
 			for _, k := range kinds {
 				if k.has.MatchString(m[2]) {
-					if err := k.parse(page, []byte(m[2])); err != nil {
-						t.Errorf("%v, in the block\n%s", err, m[2])
-					}
+					err := k.parse(page, []byte(m[2]))
+					must.Expect(t, err == nil, "%v, in the block\n%s", err, m[2])
 					break
 				}
 			}
 		}
 	}
-	if read < 8 {
-		t.Errorf("%d blocks were read, expected 8 at least", read)
-	}
+	must.Expect(t, read >= 8, "%d blocks were read, expected 8 at least", read)
 }

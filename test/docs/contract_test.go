@@ -96,25 +96,21 @@ func TestContractExamples(t *testing.T) {
 		}
 		if e.fault != "" {
 			var f mockdrupal.Fault
-			if err := json.Unmarshal([]byte(e.fault), &f); err != nil {
-				t.Fatalf("line %d: %v", e.line, err)
-			}
+			err := json.Unmarshal([]byte(e.fault), &f)
+			must.Assert(t, err == nil, "line %d: %v", e.line, err)
 			f.Route, f.Count = "jsonrpc", 1
-			if _, err := bed.Drupal.Arm(f); err != nil {
-				t.Fatalf("line %d: %v", e.line, err)
-			}
+			_, err = bed.Drupal.Arm(f)
+			must.Assert(t, err == nil, "line %d: %v", e.line, err)
 		}
-		if difference := e.send(target); difference != "" {
-			t.Errorf("docs/contract.md:%d: %s", e.line, difference)
-		}
+		difference := e.send(target)
+		must.Expect(t, difference == "", "docs/contract.md:%d: %s", e.line, difference)
 	}
 	// What only a loaded or broken bridge sends has no example.
 	without := []string{"internal_error", "invalid_request", "request_too_large", "rate_limited", "overloaded"}
 	for status, codes := range c.Codes {
 		for _, code := range codes {
-			if strings.Contains(shown, fmt.Sprintf("{\"error\": {\"code\": %q", code)) == slices.Contains(without, code) {
-				t.Errorf("the code %s (%d) must have an example, or be listed among those without one", code, status)
-			}
+			must.Expect(t, strings.Contains(shown, fmt.Sprintf("{\"error\": {\"code\": %q", code)) != slices.Contains(without, code),
+				"the code %s (%d) must have an example, or be listed among those without one", code, status)
 		}
 	}
 }
@@ -264,15 +260,11 @@ func differs(want, got any, at string) string {
 func TestContractNamesTheEnvironmentAndDefaults(t *testing.T) {
 	all := pages(t)
 	variables := regexp.MustCompile("`((?:DRUPAL|BRIDGE)_[A-Z_]+)`").FindAllString(all["docs/validate-my-bridge.md"], -1)
-	if len(variables) < 8 {
-		t.Fatalf("docs/validate-my-bridge.md has only the variables %v", variables)
-	}
+	must.Assert(t, len(variables) >= 8, "docs/validate-my-bridge.md has only the variables %v", variables)
 	for _, name := range append(variables, quoted(suites.DefaultCapabilities())...) {
 		_, section, _ := strings.Cut(all["docs/contract.md"], "\n## How a bridge is started for a test\n")
 		section, _, _ = strings.Cut(section, "\n## ")
-		if !strings.Contains(section, name) {
-			t.Errorf("docs/contract.md does not name %s", name)
-		}
+		must.Expect(t, strings.Contains(section, name), "docs/contract.md does not name %s", name)
 	}
 }
 

@@ -26,9 +26,8 @@ func strictly(t *testing.T, name string, into any) {
 	data := must.Get(os.ReadFile(filepath.Join(addon, name)))(t)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := decoder.Decode(into)
+	must.Assert(t, err == nil, "%s: %v", name, err)
 }
 
 // DDEV copies the files that install.yaml lists, and removes and replaces those that have its mark.
@@ -39,9 +38,8 @@ func TestTheAddonOfDDEV(t *testing.T) {
 		Constraint   string   `yaml:"ddev_version_constraint"`
 	}
 	strictly(t, "install.yaml", &install)
-	if install.Name != "bridgecheck" || !regexp.MustCompile(`^>= v\d+\.\d+\.\d+$`).MatchString(install.Constraint) {
-		t.Errorf("the add-on is %q for DDEV %q", install.Name, install.Constraint)
-	}
+	must.Expect(t, install.Name == "bridgecheck" && regexp.MustCompile(`^>= v\d+\.\d+\.\d+$`).MatchString(install.Constraint),
+		"the add-on is %q for DDEV %q", install.Name, install.Constraint)
 	found := []string{"install.yaml"}
 	for _, name := range install.ProjectFiles {
 		data, err := os.ReadFile(filepath.Join(addon, name))
@@ -50,21 +48,17 @@ func TestTheAddonOfDDEV(t *testing.T) {
 			continue
 		}
 		found = append(found, name)
-		if !regexp.MustCompile(`(?m)^#ddev-generated$`).Match(data) {
-			t.Errorf("%s has no line #ddev-generated: DDEV would neither replace nor remove it", name)
-		}
+		must.Expect(t, regexp.MustCompile(`(?m)^#ddev-generated$`).Match(data),
+			"%s has no line #ddev-generated: DDEV would neither replace nor remove it", name)
 	}
 	must.Do(t, filepath.WalkDir(addon, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(addon, path)
-		if err == nil && !entry.IsDir() && !slices.Contains(found, filepath.ToSlash(name)) {
-			t.Errorf("install.yaml does not list %s", name)
-		}
+		must.Expect(t, err != nil || entry.IsDir() || slices.Contains(found, filepath.ToSlash(name)), "install.yaml does not list %s", name)
 		return err
 	}))
 	data := must.Get(os.ReadFile(filepath.Join(addon, "bridgecheck/bridgecheck.yaml")))(t)
-	if _, err := settings.Parse("bridgecheck.yaml", data); err != nil {
-		t.Error(err)
-	}
+	_, err := settings.Parse("bridgecheck.yaml", data)
+	must.Expect(t, err == nil, "%v", err)
 }
 
 // addonService is what the add-on uses of compose; a key that is not here is an error.
@@ -97,9 +91,7 @@ func TestTheServicesOfDDEV(t *testing.T) {
 		if s.ContainerName != "ddev-${DDEV_SITENAME}-"+name || s.Labels["com.ddev.site-name"] != "${DDEV_SITENAME}" || s.Labels["com.ddev.approot"] != "${DDEV_APPROOT}" || len(s.Labels) != 2 || s.Restart != "no" {
 			t.Errorf("%s: DDEV does not recognize the container %q with %v, restart %q", name, s.ContainerName, s.Labels, s.Restart)
 		}
-		if s.Image != "${BRIDGECHECK_IMAGE:-bridgecheck}" {
-			t.Errorf("%s: the image %q is not what docs/install.md builds", name, s.Image)
-		}
+		must.Expect(t, s.Image == "${BRIDGECHECK_IMAGE:-bridgecheck}", "%s: the image %q is not what docs/install.md builds", name, s.Image)
 		for _, kind := range []string{"HTTP_EXPOSE", "HTTPS_EXPOSE"} {
 			outside, inside, _ := strings.Cut(s.Environment[kind], ":")
 			if ports[outside] != "" || !slices.Equal(s.Expose, []string{inside}) {
@@ -121,27 +113,21 @@ func TestTheServicesOfDDEV(t *testing.T) {
 			t.Errorf("neither the bridge nor DDEV reads %s", variable)
 		}
 	}
-	if b.Environment["BRIDGE_LISTEN"] != "0.0.0.0:"+b.Expose[0] || b.User != "${DDEV_UID}:${DDEV_GID}" {
-		t.Errorf("the bridge listens on %q, as %q", b.Environment["BRIDGE_LISTEN"], b.User)
-	}
+	must.Expect(t, b.Environment["BRIDGE_LISTEN"] == "0.0.0.0:"+b.Expose[0] && b.User == "${DDEV_UID}:${DDEV_GID}",
+		"the bridge listens on %q, as %q", b.Environment["BRIDGE_LISTEN"], b.User)
 	known := regexp.MustCompile(`^(DDEV_(SITENAME|APPROOT|HOSTNAME|UID|GID)|BRIDGECHECK_(IMAGE|DRUPAL):-.+)$`)
 	data := must.Get(os.ReadFile(filepath.Join(addon, "docker-compose.bridgecheck.yaml")))(t)
 	for _, m := range regexp.MustCompile(`\$\{?([^}\s]*)`).FindAllStringSubmatch(string(data), -1) {
-		if !known.MatchString(m[1]) {
-			t.Errorf("DDEV has no variable %s, and there is no default", m[0])
-		}
+		must.Expect(t, known.MatchString(m[1]), "DDEV has no variable %s, and there is no default", m[0])
 	}
 }
 
 // TestTheCommandsOfDDEV runs what the containers run, and `ddev bridgecheck` with a stand-in for docker. A mock is in the
 // place of the project's Drupal.
 func TestTheCommandsOfDDEV(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the commands of the DDEV add-on are not run")
-	}
-	if _, err := os.Stat("/bin/sh"); err != nil {
-		t.Skipf("SKIPPED: the commands of the DDEV add-on are not run: %v", err)
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the commands of the DDEV add-on are not run")
+	_, err := os.Stat("/bin/sh")
+	must.Need(t, err == nil, "SKIPPED: the commands of the DDEV add-on are not run: %v", err)
 	binary, services := program.Build(t), addonServices(t)
 	r := newReader(t, "ddev", binary)
 	r.write(t, "shims/docker", "#!/bin/sh\ntest \"$1 $2 $3\" = 'exec ddev-site-bridgecheck-bridge /bridgecheck' || exit 125\nshift 3\ncd work && exec '"+binary+"' \"$@\"\n")

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -121,9 +122,7 @@ func TestTheManifestOfKubernetes(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch o.APIVersion + " " + o.Kind {
 		case "apps/v1 Deployment":
 			deployments[o.Metadata.Name] = o
@@ -161,19 +160,14 @@ func TestTheManifestOfKubernetes(t *testing.T) {
 		if err := s.Spec.Selector.Decode(&selector); err == nil {
 			d, found = deployments[selector["app"]]
 		}
-		if !found {
-			t.Fatalf("the service %s selects no deployment: %v", name, selector)
-		}
+		must.Assert(t, found, "the service %s selects no deployment: %v", name, selector)
 		for _, p := range s.Spec.Ports {
-			if portsOf(d.Spec.Template.Spec.Containers[0])[p.TargetPort] == 0 {
-				t.Errorf("the service %s sends to the port %q, which the deployment does not have", name, p.TargetPort)
-			}
+			must.Expect(t, portsOf(d.Spec.Template.Spec.Containers[0])[p.TargetPort] != 0,
+				"the service %s sends to the port %q, which the deployment does not have", name, p.TargetPort)
 		}
 	}
 	b := deployments["bridge"]
-	if b.Spec.Replicas < 2 {
-		t.Fatalf("%d replicas of the bridge", b.Spec.Replicas)
-	}
+	must.Assert(t, b.Spec.Replicas >= 2, "%d replicas of the bridge", b.Spec.Replicas)
 	c := b.Spec.Template.Spec.Containers[0]
 	env := map[string]string{}
 	for _, e := range c.Env {
@@ -223,9 +217,8 @@ func TestTheComposeFile(t *testing.T) {
 	must.Do(t, decoder.Decode(&f))
 	for name, s := range f.Services {
 		for _, n := range s.Networks {
-			if _, known := f.Networks[n]; !known {
-				t.Errorf("%s: the network %s is not there", name, n)
-			}
+			_, known := f.Networks[n]
+			must.Expect(t, known, "%s: the network %s is not there", name, n)
 		}
 		for _, v := range s.Volumes {
 			from, _, _ := strings.Cut(v, ":")
@@ -233,23 +226,17 @@ func TestTheComposeFile(t *testing.T) {
 		}
 	}
 	b := f.Services["bridge"]
-	if b.Deploy.Replicas < 2 {
-		t.Errorf("%d replicas of the bridge", b.Deploy.Replicas)
-	}
+	must.Expect(t, b.Deploy.Replicas >= 2, "%d replicas of the bridge", b.Deploy.Replicas)
 	env := maps.Clone(b.Environment)
 	env["DRUPAL_URL"], env["BRIDGE_SESSION_KEYS"] = "https://drupal.example.org", strings.Repeat("secret ", 6)
 	takes(t, env, b.Command)
-	if store, err := url.Parse(env["BRIDGE_SHARED"]); err != nil || f.Services[store.Hostname()].Image == "" {
-		t.Errorf("BRIDGE_SHARED is %q, which is no service", env["BRIDGE_SHARED"])
-	}
-	if env["BRIDGE_TRUSTED_PROXIES"] != f.Networks["inside"].IPAM.Config[0].Subnet {
-		t.Errorf("the balancer is not trusted: %q", env["BRIDGE_TRUSTED_PROXIES"])
-	}
+	store, err := url.Parse(env["BRIDGE_SHARED"])
+	must.Expect(t, err == nil && f.Services[store.Hostname()].Image != "", "BRIDGE_SHARED is %q, which is no service", env["BRIDGE_SHARED"])
+	must.Expect(t, env["BRIDGE_TRUSTED_PROXIES"] == f.Networks["inside"].IPAM.Config[0].Subnet,
+		"the balancer is not trusted: %q", env["BRIDGE_TRUSTED_PROXIES"])
 	_, port, _ := strings.Cut(env["BRIDGE_LISTEN"], ":")
 	for _, line := range []string{"server bridge:" + port + ";", "proxy_next_upstream off;", "X-Forwarded-For $remote_addr;", "proxy_buffering off;"} {
-		if !strings.Contains(string(file(t, "nginx.conf")), line) {
-			t.Errorf("nginx.conf has no %q", line)
-		}
+		must.Expect(t, strings.Contains(string(file(t, "nginx.conf")), line), "nginx.conf has no %q", line)
 	}
 	if exec.Command("docker", "compose", "version").Run() != nil {
 		t.Log("NOT TESTED: docker compose is not installed: it did not read the file")
@@ -274,22 +261,15 @@ func takes(t *testing.T, env map[string]string, args []string) {
 		variables, flags = append(variables, s.Env), append(flags, "--"+strings.ReplaceAll(s.Name, "_", "-"))
 	}
 	for name := range env {
-		if !slices.Contains(variables, name) {
-			t.Errorf("the bridge does not read %s", name)
-		}
+		must.Expect(t, slices.Contains(variables, name), "the bridge does not read %s", name)
 	}
 	for _, a := range args[1:] {
-		if strings.HasPrefix(a, "-") && !slices.Contains(flags, a) {
-			t.Errorf("the bridge has no flag %s", a)
-		}
+		must.Expect(t, !strings.HasPrefix(a, "-") || slices.Contains(flags, a), "the bridge has no flag %s", a)
 	}
-	o, err := bridge.OptionsFromEnv(func(name string) string { return env[name] })
-	if err == nil {
-		err = o.Check()
-	}
-	if err != nil || len(o.SessionKeys) == 0 || o.Shared == "" || len(o.TrustedProxies) == 0 {
-		t.Errorf("the bridge does not take %v: %v", env, err)
-	}
+	var o bridge.Options
+	err := cmp.Or(o.FromEnv(func(name string) string { return env[name] }), o.Check())
+	must.Expect(t, err == nil && len(o.SessionKeys) > 0 && o.Shared != "" && len(o.TrustedProxies) > 0,
+		"the bridge does not take %v: %v", env, err)
 }
 
 // external runs a linter of others where it is installed.
@@ -299,7 +279,6 @@ func external(t *testing.T, command string, args ...string) {
 		t.Logf("NOT TESTED: %s is not installed: it did not read the file", command)
 		return
 	}
-	if out, err := exec.Command(command, args...).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", command, err, out)
-	}
+	out, err := exec.Command(command, args...).CombinedOutput()
+	must.Expect(t, err == nil, "%s: %v\n%s", command, err, out)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 var (
@@ -86,15 +88,12 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s:%d: %s does not exist", page, l.line, target)
 				continue
 			}
-			if l.anchor != "" && !slices.Contains(anchors[target], l.anchor) {
-				t.Errorf("%s:%d: %s has no heading #%s, but %s", page, l.line, target, l.anchor, strings.Join(anchors[target], " "))
-			}
+			must.Expect(t, l.anchor == "" || slices.Contains(anchors[target], l.anchor),
+				"%s:%d: %s has no heading #%s, but %s", page, l.line, target, l.anchor, strings.Join(anchors[target], " "))
 			linked[target] = linked[target] || target != page
 		}
 	}
 	for page := range all {
-		if !linked[page] {
-			t.Errorf("%s: no other page links to it", page)
-		}
+		must.Expect(t, linked[page], "%s: no other page links to it", page)
 	}
 }

@@ -19,9 +19,7 @@ func pages(t *testing.T) map[string]string {
 	found := []string{filepath.Join(repository, "README.md")}
 	for _, glob := range []string{"*.md", "*/*.md"} {
 		below, err := filepath.Glob(filepath.Join(repository, "docs", glob))
-		if err != nil || len(below) == 0 {
-			t.Fatalf("docs/%s matches no page: %v", glob, err)
-		}
+		must.Assert(t, err == nil && len(below) > 0, "docs/%s matches no page: %v", glob, err)
 		found = append(found, below...)
 	}
 	all := map[string]string{}

@@ -82,17 +82,15 @@ func TestCodeInProse(t *testing.T) {
 			for _, m := range span.FindAllStringSubmatch(line, -1) {
 				checked++
 				code := strings.ReplaceAll(m[1], `\|`, "|")
-				if why := missing(code); why != "" {
-					t.Errorf("%s:%d: `%s`: %s", page, n+1, code, why)
-				}
+				why := missing(code)
+				must.Expect(t, why == "", "%s:%d: `%s`: %s", page, n+1, code, why)
 				for _, w := range word.FindAllString(inTree.ReplaceAllString(code, ""), -1) {
 					w = strings.TrimSuffix(w, "_FILE")
 					if key, ok := strings.CutPrefix(w, "BRIDGE_"); ok {
 						w = strings.ToLower(key) // of which the variable's name is made
 					}
-					if !strings.Contains(sources, w) && !slices.Contains(foreign, w) {
-						t.Errorf("%s:%d: `%s`: the sources have no %s; a word of another program is to be added to foreign", page, n+1, code, w)
-					}
+					must.Expect(t, strings.Contains(sources, w) || slices.Contains(foreign, w),
+						"%s:%d: `%s`: the sources have no %s; a word of another program is to be added to foreign", page, n+1, code, w)
 				}
 			}
 		}

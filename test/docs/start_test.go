@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The start page leads to every page of docs, and these to what stands below them.
@@ -16,11 +18,8 @@ func TestStartPageLeadsToEveryPage(t *testing.T) {
 		linked["docs/"+m[1]] = true
 	}
 	for page := range all {
-		if path.Dir(page) == "docs" && page != start && !linked[page] {
-			t.Errorf("%s does not lead to %s: add a link for those who need it", start, page)
-		}
+		must.Expect(t, path.Dir(page) != "docs" || page == start || linked[page],
+			"%s does not lead to %s: add a link for those who need it", start, page)
 	}
-	if !strings.Contains(all["README.md"], "](docs/README.md)") {
-		t.Error("README.md does not lead to docs/README.md")
-	}
+	must.Expect(t, strings.Contains(all["README.md"], "](docs/README.md)"), "README.md does not lead to docs/README.md")
 }

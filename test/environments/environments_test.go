@@ -31,32 +31,24 @@ func TestSituations(t *testing.T) {
 	bc := program.Build(t)
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
-			if s.long && testing.Short() {
-				t.Skip("SKIPPED: it tests all clauses")
-			}
+			must.Need(t, !s.long || !testing.Short(), "SKIPPED: it tests all clauses")
 			limits := &limits{}
 			for _, need := range s.needs {
-				if why := limits.have(t, need); why != "" {
-					t.Skipf("SKIPPED: %s: %s", need, why)
-				}
+				why := limits.have(t, need)
+				must.Need(t, why == "", "SKIPPED: %s: %s", need, why)
 			}
 			dir, bc := t.TempDir(), bc
 			if s.jumps {
 				bc = withJumpingClock(t)
 			}
 			said, code := runScript(t, dir, limits.enter()+s.set, bc)
-			if ok := code == s.exit || s.exit == either && (code == 0 || code == 4); !ok {
-				t.Errorf("exit code %d, expected %d", code, s.exit)
-			}
+			ok := code == s.exit || s.exit == either && (code == 0 || code == 4)
+			must.Expect(t, ok, "exit code %d, expected %d", code, s.exit)
 			for _, want := range s.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("it does not say %q", want)
-				}
+				must.Expect(t, strings.Contains(said, want), "it does not say %q", want)
 			}
 			for _, never := range append(s.never, "goroutine 1", "panic:") {
-				if strings.Contains(said, never) {
-					t.Errorf("it says %q", never)
-				}
+				must.Expect(t, !strings.Contains(said, never), "it says %q", never)
 			}
 			blamesNobody(t, dir)
 			if t.Failed() {
@@ -73,17 +65,14 @@ func withJumpingClock(t *testing.T) string {
 	file := filepath.Join(strings.TrimSpace(string(must.Get(exec.Command("go", "env", "GOROOT").Output())(t))), "src", "time", "time.go")
 	source := string(must.Get(os.ReadFile(file))(t))
 	const read = "sec, nsec, mono := runtimeNow()\n"
-	if !strings.Contains(source, read) {
-		t.Skip("SKIPPED: this version of Go reads the clock in another way")
-	}
+	must.Need(t, strings.Contains(source, read), "SKIPPED: this version of Go reads the clock in another way")
 	dir := t.TempDir()
 	clock, overlay, bc := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "bridgecheck")
 	source = strings.ReplaceAll(source, read, read+"\tsec += [3]int64{0, 5 * 3600, -3600}[mono/1500000000%3]\n")
 	must.Do(t, os.WriteFile(clock, []byte(source), 0o644))
 	must.Do(t, os.WriteFile(overlay, must.Get(json.Marshal(map[string]any{"Replace": map[string]string{file: clock}}))(t), 0o644))
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", bc, "github.com/bridgecheck/bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "build", "-overlay", overlay, "-o", bc, "github.com/bridgecheck/bridgecheck/cmd/bridgecheck").CombinedOutput()
+	must.Assert(t, err == nil, "%v\n%s", err, out)
 	return bc
 }
 
@@ -102,9 +91,7 @@ func runScript(t *testing.T, dir, script, bc string) (said string, code int) {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for another user
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Dir(dir), 0o755)) // for another user
 	bridge := filepath.Join(t.TempDir(), "bridge") // a word without blanks
 	must.Do(t, os.WriteFile(bridge, []byte("#!/bin/sh\nexec '"+bc+"' bridge\n"), 0o755))
 	cmd.Env = append(cmd.Env, "BC="+bc, "ONE=--only describe/unknown-404", "EXEC=--exec "+bridge)
@@ -133,9 +120,7 @@ func blamesNobody(t *testing.T, dir string) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	must.Expect(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 }
 
 // limits are the control groups that a situation runs in.

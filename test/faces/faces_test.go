@@ -45,9 +45,8 @@ func TestScripts(t *testing.T) {
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Assert(t, err == nil, "go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	must.Do(t, os.Symlink(must.Get(os.Executable())(t), filepath.Join(programs, "faces.test")))
 	testscript.Run(t, testscript.Params{

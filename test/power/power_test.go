@@ -32,14 +32,10 @@ func TestTheCatalogIsLarge(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range slices.Concat(texts(), numbers(), others()) {
 		key := string(c.kind) + ": " + c.name
-		if seen[key] {
-			t.Errorf("two transformations are %q", key)
-		}
+		must.Expect(t, !seen[key], "two transformations are %q", key)
 		seen[key] = true
 	}
-	if len(seen) < 200 {
-		t.Errorf("the catalog has %d transformations, want 200 at least", len(seen))
-	}
+	must.Expect(t, len(seen) >= 200, "the catalog has %d transformations, want 200 at least", len(seen))
 	t.Logf("%d transformations, and those of texts for names", len(seen))
 }
 
@@ -100,12 +96,8 @@ func TestOpeningsAreOfTheContract(t *testing.T) {
 	}
 	for _, p := range positions() {
 		for _, o := range p.open {
-			if !strings.Contains(said, o.sentence) {
-				t.Errorf("%s: the contract does not say %q", p.name, o.sentence)
-			}
-			if !slices.ContainsFunc(catalog(), o.holds) {
-				t.Errorf("%s: no transformation is left open by %q", p.name, o.sentence)
-			}
+			must.Expect(t, strings.Contains(said, o.sentence), "%s: the contract does not say %q", p.name, o.sentence)
+			must.Expect(t, slices.ContainsFunc(catalog(), o.holds), "%s: no transformation is left open by %q", p.name, o.sentence)
 		}
 	}
 }
@@ -118,9 +110,8 @@ func TestEveryTransformationMeetsAValue(t *testing.T) {
 			all := seen{all: map[string]any{}}
 			report := run(t, p.mutant(all.see), p.clauses)
 			for _, r := range report.Results {
-				if slices.Contains(p.clauses, r.ID) && r.Verdict != reports.Pass {
-					t.Fatalf("%s: %s with the reference bridge: %s", r.ID, r.Verdict, exact.Cut(r.Message, 300))
-				}
+				must.Assert(t, !slices.Contains(p.clauses, r.ID) || r.Verdict == reports.Pass,
+					"%s: %s with the reference bridge: %s", r.ID, r.Verdict, exact.Cut(r.Message, 300))
 			}
 			var holes []string
 			cells := p.cells()
@@ -149,9 +140,8 @@ func TestEveryChangeIsFound(t *testing.T) {
 	case "all":
 		few = 1 << 20
 	default:
-		if _, err := fmt.Sscan(wanted, &few); err != nil {
-			t.Fatalf("POWER=%s: want a number, or all", wanted)
-		}
+		_, err := fmt.Sscan(wanted, &few)
+		must.Assert(t, err == nil, "POWER=%s: want a number, or all", wanted)
 	}
 	for _, p := range positions() {
 		t.Run(p.name, func(t *testing.T) {

@@ -44,13 +44,9 @@ type schemaCase struct {
 func (s suite) cases(t *testing.T) []schemaCase {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", s.module).Output()
-	if err != nil {
-		t.Skipf("the module %s is not here: %v", s.module, err)
-	}
+	must.Need(t, err == nil, "the module %s is not here: %v", s.module, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), s.folder, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Skipf("%s has no %s", s.module, s.folder)
-	}
+	must.Need(t, err == nil && len(files) > 0, "%s has no %s", s.module, s.folder)
 	var all []schemaCase
 	for _, file := range files {
 		data := must.Get(os.ReadFile(file))(t)

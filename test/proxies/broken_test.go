@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -26,21 +27,15 @@ func TestBrokenProxies(t *testing.T) {
 		{"strips the MCP session header", "", `proxy_hide_header Mcp-Session-Id; proxy_set_header Mcp-Session-Id "";`, "mcp/session", "Mcp-Session-Id"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: no broken proxy is tested")
-			}
-			if nginx.path() == "" {
-				t.Skip("SKIPPED: nginx is not installed: no broken proxy is tested")
-			}
+			must.Need(t, !testing.Short(), "SKIPPED: -short: no broken proxy is tested")
+			must.Need(t, nginx.path() != "", "SKIPPED: nginx is not installed: no broken proxy is tested")
 			site := free(t)
 			at, flags := reference(t, site)
 			s := nginx.start(t, strings.ReplaceAll(c.http, "DIR", t.TempDir())+"\nserver {\nlisten 127.0.0.1:PORT;\nlocation @gone { default_type text/html; return 404 \"<html><h1>Not here</h1></html>\"; }\nlocation / { proxy_pass http://AT; "+c.location+" }\n}\n", at)
 			report := run(t, s, "http://localhost:"+s.port, site, append(flags, "--only", c.clause))
 			found := false
 			for _, r := range report.Results {
-				if strings.HasPrefix(r.Message, "the machine is overloaded") {
-					t.Skip("SKIPPED: " + r.Message)
-				}
+				must.Need(t, !strings.HasPrefix(r.Message, "the machine is overloaded"), "%v", "SKIPPED: "+r.Message)
 				if r.Verdict == reports.Fail {
 					found = true
 					if !strings.Contains(r.Message, "the proxy") || !strings.Contains(r.Message, "nginx (") || !strings.Contains(r.Message, c.want) {
@@ -48,9 +43,7 @@ func TestBrokenProxies(t *testing.T) {
 					}
 				}
 			}
-			if !found {
-				t.Errorf("nothing fails, want %s", c.clause)
-			}
+			must.Expect(t, found, "nothing fails, want %s", c.clause)
 		})
 	}
 }

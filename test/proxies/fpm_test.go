@@ -24,19 +24,15 @@ func TestFPM(t *testing.T) {
 		"location / { include fastcgi_params; fastcgi_param SCRIPT_FILENAME /srv/bridge/index.php; fastcgi_pass unix:/run/php/bridge.sock; }\n}\n"
 	for name, c := range map[string]struct{ pool, server string }{"the page": {fpmBlock(t, "ini"), fpmBlock(t, "fpm")}, "defaults": {debian, pass}} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: the starter in PHP is not tested under FPM")
-			}
+			must.Need(t, !testing.Short(), "SKIPPED: -short: the starter in PHP is not tested under FPM")
 			found, _ := filepath.Glob("/usr/sbin/php-fpm*")
 			nginx := proxies[0]
-			if len(found) == 0 || nginx.path() == "" || os.Getuid() != 0 {
-				t.Skip("SKIPPED: php-fpm or nginx is not installed, or this is not root: the starter in PHP is not tested under FPM")
-			}
+			must.Need(t, len(found) > 0 && nginx.path() != "" && os.Getuid() == 0,
+				"SKIPPED: php-fpm or nginx is not installed, or this is not root: the starter in PHP is not tested under FPM")
 			dir, site := t.TempDir(), free(t)
 			starter, socket := filepath.Join(dir, "bridge"), filepath.Join(dir, "fpm.sock")
-			if out, err := exec.Command(program.Build(t), "init", "php", starter).CombinedOutput(); err != nil {
-				t.Fatalf("init: %v: %s", err, out)
-			}
+			out, err := exec.Command(program.Build(t), "init", "php", starter).CombinedOutput()
+			must.Assert(t, err == nil, "init: %v: %s", err, out)
 			here := strings.NewReplacer("/run/php/bridge.sock", socket, "/srv/bridge", starter, "http://127.0.0.1:8080", "http://"+site, "www-data", "root",
 				"include fastcgi_params", "include /etc/nginx/fastcgi_params")
 			write(t, filepath.Join(dir, "fpm.conf"), "[global]\nerror_log = "+dir+"/fpm.log\n"+here.Replace(c.pool)+"\n")
@@ -68,8 +64,6 @@ func fpmBlock(t *testing.T, language string) string {
 	t.Helper()
 	page := must.Get(os.ReadFile("../../docs/behind-a-proxy.md"))(t)
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindStringSubmatch(string(page))
-	if m == nil {
-		t.Fatalf("the page has no %s", language)
-	}
+	must.Assert(t, m != nil, "the page has no %s", language)
 	return m[1]
 }

@@ -53,9 +53,8 @@ func nodeStarter(t *testing.T, site string) (string, []string) {
 		t.Skip("SKIPPED: node is not installed")
 	}
 	dir := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command(program.Build(t), "init", "node", dir).CombinedOutput(); err != nil {
-		t.Fatalf("init: %v: %s", err, out)
-	}
+	out, err := exec.Command(program.Build(t), "init", "node", dir).CombinedOutput()
+	must.Assert(t, err == nil, "init: %v: %s", err, out)
 	address := free(t)
 	serve(t, []string{"DRUPAL_URL=http://" + site, "BRIDGE_LISTEN=" + address, "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=1"}, "node", filepath.Join(dir, "bridge.js"))
 	awaitListening(t, address)
@@ -83,9 +82,8 @@ func TestThePage(t *testing.T) {
 		for _, prefix := range prefixes {
 			for _, r := range run(t, s, url+prefix, site, flags).Results {
 				mayWarn := bridge != "reference" || r.ID == "upstream/cancel" && (p.name == "apache" || p.name == "varnish") // as the page says
-				if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn && !mayWarn {
-					t.Errorf("%s%s: %s %s: %s", url, prefix, r.Verdict, r.ID, r.Message)
-				}
+				must.Expect(t, r.Verdict != reports.Fail && r.Verdict != reports.Error && (r.Verdict != reports.Warn || mayWarn),
+					"%s%s: %s %s: %s", url, prefix, r.Verdict, r.ID, r.Message)
 			}
 		}
 	})
@@ -100,9 +98,8 @@ func TestDefaults(t *testing.T) {
 		report := run(t, s, "http://localhost:"+s.port, site, flags)
 		for _, r := range report.Results {
 			if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
-				if !strings.Contains(r.Message, "the proxy") && (bridge == "reference" || r.Verdict != reports.Warn) {
-					t.Errorf("%s %s does not name the proxy: %s", r.Verdict, r.ID, r.Message)
-				}
+				must.Expect(t, strings.Contains(r.Message, "the proxy") || bridge != "reference" && r.Verdict == reports.Warn,
+					"%s %s does not name the proxy: %s", r.Verdict, r.ID, r.Message)
 			}
 		}
 		t.Logf("seen: %s", report.Target.Proxy)
@@ -114,12 +111,8 @@ func TestTwoBridges(t *testing.T) {
 	nginx := proxies[0]
 	for name, runs := range map[string]int{"shared": 3, "alone": 1} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: two bridges behind one URL are not tested")
-			}
-			if nginx.path() == "" {
-				t.Skip("SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
-			}
+			must.Need(t, !testing.Short(), "SKIPPED: -short: two bridges behind one URL are not tested")
+			must.Need(t, nginx.path() != "", "SKIPPED: nginx is not installed: two bridges behind one URL are not tested")
 			site, shared := free(t), []string{}
 			if name == "shared" {
 				shared = []string{"BRIDGE_SESSION_KEYS=two bridges have this key in common and it is no secret", "BRIDGE_SHARED=" + redistest.Start(t).Address}
@@ -133,12 +126,10 @@ func TestTwoBridges(t *testing.T) {
 				for _, r := range run(t, s, "https://localhost:"+s.port, site, flags).Results {
 					verdicts[r.ID] = r.Verdict
 					bad := r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn
-					if bad && (name == "shared" || !strings.Contains(r.Message, "session_keys, shared")) {
-						t.Errorf("run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
-					}
-					if before != nil && before[r.ID] != r.Verdict {
-						t.Errorf("run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
-					}
+					must.Expect(t, !bad || name != "shared" && strings.Contains(r.Message, "session_keys, shared"),
+						"run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
+					must.Expect(t, before == nil || before[r.ID] == r.Verdict,
+						"run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
 				}
 				before = verdicts
 			}
@@ -150,12 +141,8 @@ func eachBridge(t *testing.T, test func(t *testing.T, p proxy, bridge string)) {
 	for _, p := range proxies {
 		for _, bridge := range []string{"reference", "node"} {
 			t.Run(p.name+"/"+bridge, func(t *testing.T) {
-				if testing.Short() {
-					t.Skip("SKIPPED: -short: no bridge is tested behind " + p.name)
-				}
-				if p.path() == "" {
-					t.Skipf("SKIPPED: %s is not installed: no bridge is tested behind it", p.program)
-				}
+				must.Need(t, !testing.Short(), "%v", "SKIPPED: -short: no bridge is tested behind "+p.name)
+				must.Need(t, p.path() != "", "SKIPPED: %s is not installed: no bridge is tested behind it", p.program)
 				test(t, p, bridge)
 			})
 		}
@@ -178,12 +165,8 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
 	report, failed := reports.ReadFile(filepath.Join(dir, "report.json"))
-	if failed != nil {
-		t.Fatalf("%v: %v: %v\n%s", args, err, failed, said)
-	}
-	if report.CutShort != "" {
-		t.Errorf("the run ended early: %s\n%s", report.CutShort, said)
-	}
+	must.Assert(t, failed == nil, "%v: %v: %v\n%s", args, err, failed, said)
+	must.Expect(t, report.CutShort == "", "the run ended early: %s\n%s", report.CutShort, said)
 	t.Logf("%s: %d pass, %d fail, %d warn, %d not testable in %d s; measured %+v", url, report.Summary.Pass, report.Summary.Fail, report.Summary.Warn, report.Summary.NotTestable, report.DurationMS/1000, report.Measured)
 	return report
 }

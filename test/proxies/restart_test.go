@@ -30,12 +30,8 @@ import (
 func TestRollingRestart(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("SKIPPED: -short: no bridge is restarted behind " + p.name)
-			}
-			if p.path() == "" {
-				t.Skipf("SKIPPED: %s is not installed: no bridge is restarted behind it", p.program)
-			}
+			must.Need(t, !testing.Short(), "%v", "SKIPPED: -short: no bridge is restarted behind "+p.name)
+			must.Need(t, p.path() != "", "SKIPPED: %s is not installed: no bridge is restarted behind it", p.program)
 			drupal, site := echoSite(t)
 			replicas := []*replica{newReplica(t, site), newReplica(t, site)}
 			s := p.start(t, p.ofTwo(t), replicas[0].address, replicas[1].address)
@@ -101,19 +97,14 @@ func TestRollingRestart(t *testing.T) {
 				}
 			}
 			for token, own := range answered {
-				if ran := runs[`{"token":"`+token+`"}`]; ran != 1 || !own {
-					t.Errorf("the call %s ran %d times; its response is its own: %v", token, ran, own)
-				}
+				ran := runs[`{"token":"`+token+`"}`]
+				must.Expect(t, ran == 1 && own, "the call %s ran %d times; its response is its own: %v", token, ran, own)
 			}
 			for params, n := range runs {
-				if n > 1 {
-					t.Errorf("%s ran %d times", params, n)
-				}
+				must.Expect(t, n <= 1, "%s ran %d times", params, n)
 			}
 			t.Logf("%d requests, %d calls", sent.Load(), len(answered))
-			if len(answered) < 100 {
-				t.Errorf("%d calls: too few", len(answered))
-			}
+			must.Expect(t, len(answered) >= 100, "%d calls: too few", len(answered))
 		})
 	}
 }
@@ -153,9 +144,7 @@ func newReplica(t *testing.T, site string) *replica {
 func (r *replica) start() {
 	r.process = exec.Command(r.program, "bridge", "--config", r.config)
 	r.process.Env = []string{"PATH=" + os.Getenv("PATH")}
-	if err := r.process.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, r.process.Start())
 	awaitListening(r.t, r.address)
 }
 

@@ -110,9 +110,7 @@ func (p proxy) block(t *testing.T, section string) string {
 	_, text, _ := strings.Cut(string(page), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	block := regexp.MustCompile("(?s)\n```" + p.language + "\n(.*?)\n```\n").FindStringSubmatch(text)
-	if block == nil {
-		t.Fatalf("the section %s of the page has no configuration of %s", section, p.name)
-	}
+	must.Assert(t, block != nil, "the section %s of the page has no configuration of %s", section, p.name)
 	return block[1]
 }
 
@@ -121,13 +119,9 @@ func (p proxy) block(t *testing.T, section string) string {
 func (p proxy) start(t *testing.T, config string, bridges ...string) *stand {
 	t.Helper()
 	program := p.path()
-	if program == "" {
-		t.Skipf("SKIPPED: %s is not installed", p.program)
-	}
+	must.Need(t, program != "", "SKIPPED: %s is not installed", p.program)
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { // for those that change their user
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755)) // for those that change their user
 	certify(t, dir)
 	address := free(t)
 	host, port, _ := net.SplitHostPort(bridges[0])

@@ -38,9 +38,7 @@ func TestReplicasConform(t *testing.T) {
 				"--capabilities", "replicas,mcp", "--report-dir", "report"}, c.flags...)...)
 			cmd.Env, cmd.Dir = env, dir
 			said, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(said), "\nconformant: ") {
-				t.Fatalf("three replicas: %v\n%s", err, said)
-			}
+			must.Assert(t, err == nil && strings.Contains(string(said), "\nconformant: "), "three replicas: %v\n%s", err, said)
 			report := must.Get(reports.ReadFile(filepath.Join(dir, "report", "report.json")))(t)
 			if !slices.ContainsFunc(report.Results, func(r reports.Result) bool { return r.ID == c.kept && r.Verdict == reports.Pass }) {
 				t.Errorf("%s was not tested, or not kept:\n%s", c.kept, said)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -115,9 +116,7 @@ func TestSoak(t *testing.T) {
 	var until time.Time
 	if text := os.Getenv("REPLICAS_TIME"); text != "" {
 		lasts, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("REPLICAS_TIME is %q; it must be a time such as 10m", text)
-		}
+		must.Assert(t, err == nil, "REPLICAS_TIME is %q; it must be a time such as 10m", text)
 		until = time.Now().Add(lasts)
 	}
 	s := newStand(t, counted...)
@@ -132,17 +131,11 @@ func TestSoak(t *testing.T) {
 	}
 	for i, d := range disturbances {
 		t.Logf("%-28s %s", d.name, found[i])
-		if found[i].served == 0 || found[i].lists == 0 {
-			t.Errorf("%s: nothing was served", d.name)
-		}
+		must.Expect(t, found[i].served != 0 && found[i].lists != 0, "%s: nothing was served", d.name)
 	}
 	t.Logf("%-28s %s", "all", all)
-	if all.faults() > 0 {
-		t.Errorf("the soak found faults; the first: %s", all.first)
-	}
-	if all.killed == 0 {
-		t.Error("no call was under way when a replica was killed: nothing shows that it runs once")
-	}
+	must.Expect(t, all.faults() <= 0, "the soak found faults; the first: %s", all.first)
+	must.Expect(t, all.killed != 0, "no call was under way when a replica was killed: nothing shows that it runs once")
 }
 
 // TestTheSoakFindsFaults soaks balancers that do what the soak has to find.
@@ -184,17 +177,14 @@ func TestTheSoakFindsFaults(t *testing.T) {
 				break
 			}
 		}
-		if c.count(found) == 0 {
-			t.Errorf("a balancer that %s: the soak found %s", c.name, found)
-		}
+		must.Expect(t, c.count(found) != 0, "a balancer that %s: the soak found %s", c.name, found)
 	}
 }
 
 // slowDown makes the site's method take a while.
 func (s *stand) slowDown() {
-	if _, err := s.drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo, Delay: methodRun, Run: true}); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo, Delay: methodRun, Run: true})
+	must.Assert(s.t, err == nil, "%v", err)
 }
 
 // outcome is what became of a call.
@@ -237,9 +227,7 @@ func (s *stand) round(d disturbance) soak {
 	stop()
 	wg.Wait()
 	if d.cuts {
-		if chosen.undone() == undone {
-			t.Errorf("%s: the store did all that the replica asked for, so nothing was disturbed", d.name)
-		}
+		must.Expect(t, chosen.undone() != undone, "%s: the store did all that the replica asked for, so nothing was disturbed", d.name)
 		each(s.replicas, func(r *replica) {
 			r.await("the store is reached again", func() bool { return r.metric(`bridge_shared_up`) == 1 })
 		})
@@ -257,19 +245,13 @@ func (r *replica) undone() float64 {
 func (r *replica) metric(pattern string) (sum float64) {
 	r.stand.t.Helper()
 	res, err := http.Get(r.now.Load().url + "/metrics")
-	if err != nil {
-		r.stand.t.Fatal(err)
-	}
+	must.Do(r.stand.t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		r.stand.t.Fatal(err)
-	}
+	must.Do(r.stand.t, err)
 	for _, found := range regexp.MustCompile(`(?m)^`+pattern+` (\S+)$`).FindAllSubmatch(body, -1) {
 		value, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			r.stand.t.Fatal(err)
-		}
+		must.Do(r.stand.t, err)
 		sum += value
 	}
 	return sum
@@ -415,9 +397,8 @@ func describe(res *http.Response, body string, err error) string {
 
 // reconcile compares what callers received with what the site ran.
 func (r *round) reconcile(d disturbance) {
-	if lost := r.drupal.Journal().Lost(r.from); lost > 0 {
-		r.t.Fatalf("the journal has lost %d entries", lost)
-	}
+	lost := r.drupal.Journal().Lost(r.from)
+	must.Assert(r.t, lost <= 0, "the journal has lost %d entries", lost)
 	runs := map[string]int{}
 	for _, e := range r.drupal.Journal().Entries(r.from) {
 		for _, c := range e.Calls {
@@ -447,7 +428,6 @@ func (r *round) reconcile(d disturbance) {
 			r.killedRan++
 		}
 	}
-	if r.killed > 0 && !d.kills {
-		r.t.Errorf("%s: %d calls are counted as lost with a killed replica, and none was killed", d.name, r.killed)
-	}
+	must.Expect(r.t, r.killed <= 0 || d.kills,
+		"%s: %d calls are counted as lost with a killed replica, and none was killed", d.name, r.killed)
 }

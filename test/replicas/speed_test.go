@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // The measurements of TestSpeed: alternately, so that what else the machine does meets both sides alike.
@@ -26,9 +28,7 @@ const (
 // replica with the store with one without. All share the machine with the mock and the balancer, so that a ratio is what
 // replicas cost; a gain needs more machines.
 func TestSpeed(t *testing.T) {
-	if os.Getenv("REPLICAS_TIME") == "" {
-		t.Skip("make replicas runs it: it measures, and other tests would disturb it")
-	}
+	must.Need(t, os.Getenv("REPLICAS_TIME") != "", "make replicas runs it: it measures, and other tests would disturb it")
 	for _, c := range []struct {
 		name  string
 		flags []string

@@ -126,9 +126,7 @@ func (s *stand) change() {
 		}
 		return nil
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 }
 
 // balance lets the balancer send to these replicas.
@@ -188,17 +186,14 @@ func (r *replica) kill() {
 }
 
 func (r *replica) signal(s syscall.Signal) {
-	if err := r.now.Load().cmd.Process.Signal(s); err != nil {
-		r.stand.t.Errorf("a replica has ended by itself: %v\n%s", err, &r.log)
-	}
+	err := r.now.Load().cmd.Process.Signal(s)
+	must.Expect(r.stand.t, err == nil, "a replica has ended by itself: %v\n%s", err, &r.log)
 }
 
 func (r *replica) await(what string, is func() bool) {
 	r.stand.t.Helper()
 	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > 15*time.Second {
-			r.stand.t.Fatalf("not within 15 s: %s\n%s", what, &r.log)
-		}
+		must.Assert(r.stand.t, time.Since(began) <= 15*time.Second, "not within 15 s: %s\n%s", what, &r.log)
 	}
 }
 

@@ -21,9 +21,7 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	_, rows, ok := strings.Cut(read(t, architecture), "## Map\n")
-	if !ok {
-		t.Fatalf("%s has no map", architecture)
-	}
+	must.Assert(t, ok, "%s has no map", architecture)
 	rows, _, _ = strings.Cut(rows, "\n## ")
 	var shown []string
 	for line := range strings.Lines(rows) {
@@ -33,30 +31,21 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 	all := packages(t)
 	for _, name := range all {
-		if !slices.Contains(shown, name) {
-			t.Errorf("%s is not on the map: add \"| `%s` | what it holds |\" to %s", name, name, architecture)
-		}
+		must.Expect(t, slices.Contains(shown, name),
+			"%s is not on the map: add \"| `%s` | what it holds |\" to %s", name, name, architecture)
 	}
 	for _, name := range shown {
-		if !slices.Contains(all, name) {
-			t.Errorf("%s shows the package %s, which does not exist", architecture, name)
-		}
+		must.Expect(t, slices.Contains(all, name), "%s shows the package %s, which does not exist", architecture, name)
 	}
-	if len(shown) != len(slices.Compact(slices.Sorted(slices.Values(shown)))) {
-		t.Errorf("%s shows a package twice", architecture)
-	}
+	must.Expect(t, len(shown) == len(slices.Compact(slices.Sorted(slices.Values(shown)))), "%s shows a package twice", architecture)
 }
 
 // A step of a walk names a file, then what in it the step is about.
 func TestTheWalksNameWhatExists(t *testing.T) {
 	_, walks, ok := strings.Cut(read(t, architecture), "\n## A call through the bridge\n")
-	if !ok {
-		t.Fatalf("%s has no walk through the bridge", architecture)
-	}
+	must.Assert(t, ok, "%s has no walk through the bridge", architecture)
 	steps := regexp.MustCompile(`(?m)^\d+\. `).Split(walks, -1)[1:]
-	if len(steps) < 15 {
-		t.Errorf("the walks have %d steps", len(steps))
-	}
+	must.Expect(t, len(steps) >= 15, "the walks have %d steps", len(steps))
 	for _, step := range steps {
 		step, _, _ = strings.Cut(step, "\n## ")
 		file, names := "", 0
@@ -76,9 +65,7 @@ func TestTheWalksNameWhatExists(t *testing.T) {
 				names++
 			}
 		}
-		if names == 0 {
-			t.Errorf("a step names nothing: %s", step)
-		}
+		must.Expect(t, names != 0, "a step names nothing: %s", step)
 	}
 }
 

@@ -40,9 +40,8 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 		})
 	}
 	for _, kind := range authkind.Kinds {
-		if !slices.Contains(kinds, kind.Name) {
-			t.Errorf("no bridge can claim %s: add the capability auth-%s to suites/contract/contract.yaml", kind.Name, kind.Name)
-		}
+		must.Expect(t, slices.Contains(kinds, kind.Name),
+			"no bridge can claim %s: add the capability auth-%s to suites/contract/contract.yaml", kind.Name, kind.Name)
 	}
 }
 

@@ -65,9 +65,8 @@ func (e edit) apply(t *testing.T, dir string) {
 	text := string(old) + e.text
 	if e.after != "" {
 		before, rest, ok := strings.Cut(string(old), e.after)
-		if !ok || strings.Contains(rest, e.after) {
-			t.Fatalf("%s: %s does not hold %q once: name another line in the guide", contributing, e.file, e.after)
-		}
+		must.Assert(t, ok && !strings.Contains(rest, e.after),
+			"%s: %s does not hold %q once: name another line in the guide", contributing, e.file, e.after)
 		line, rest, _ := strings.Cut(rest, "\n")
 		text = before + e.after + line + "\n" + e.text + rest
 	}
@@ -101,40 +100,31 @@ func inTree(t *testing.T, dir, line string) (output string, err error) {
 func guideFlags(t *testing.T) []string {
 	t.Helper()
 	m := regexp.MustCompile(`\nexport (CGO_ENABLED=\d) GOFLAGS='([^'\n]+)'\n`).FindStringSubmatch(read(t, contributing))
-	if m == nil {
-		t.Fatalf("%s does not export CGO_ENABLED and GOFLAGS", contributing)
-	}
+	must.Assert(t, m != nil, "%s does not export CGO_ENABLED and GOFLAGS", contributing)
 	return []string{m[1], "GOFLAGS=" + m[2]}
 }
 
 func TestTheGuideHasTheFlagsOfMake(t *testing.T) {
 	flags, makefile := guideFlags(t), read(t, "Makefile")
 	for _, line := range []string{"\nFLAGS := " + strings.TrimPrefix(flags[1], "GOFLAGS=") + "\n", "\nexport CGO_ENABLED := " + strings.TrimPrefix(flags[0], "CGO_ENABLED=") + "\n"} {
-		if !strings.Contains(makefile, line) {
-			t.Errorf("the Makefile has no line %q, which %s has", strings.TrimSpace(line), contributing)
-		}
+		must.Expect(t, strings.Contains(makefile, line), "the Makefile has no line %q, which %s has", strings.TrimSpace(line), contributing)
 	}
 }
 
 // A fork moves the module by the line of the guide.
 func TestAMovedModuleResolves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("THE MODULE WAS NOT MOVED: -short is set")
-	}
+	must.Need(t, !testing.Short(), "THE MODULE WAS NOT MOVED: -short is set")
 	for _, tool := range []string{"sed", "grep", "xargs", "gofmt"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: the module was not moved: %v", err)
-		}
+		_, err := exec.LookPath(tool)
+		must.Need(t, err == nil, "SKIPPED: the module was not moved: %v", err)
 	}
 	dir, old := copyTree(t), modulePath(t)
 	for _, line := range readGuide(t)["Your own module path"].commands {
-		if out, err := inTree(t, dir, line); err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, out)
-		}
+		out, err := inTree(t, dir, line)
+		must.Assert(t, err == nil, "%s: %v\n%s", line, err, out)
 	}
-	if out, err := inTree(t, dir, "grep -rlI '"+old+"' ."); err == nil {
-		t.Errorf("these still name %s:\n%s", old, out)
-	}
+	out, err := inTree(t, dir, "grep -rlI '"+old+"' .")
+	must.Expect(t, err != nil, "these still name %s:\n%s", old, out)
 	// A move changes imports alone: that each is found, in tests as well, says what a build would in a hundredth of the time.
 	if out, err := inTree(t, dir, "go list -m && go list -test -deps ./... >/dev/null"); err != nil || !strings.HasPrefix(out, "example.org/you/bridgecheck\n") {
 		t.Errorf("the moved module does not resolve: %v\n%s", err, out)
@@ -153,15 +143,12 @@ const (
 // The guide's walk-throughs are applied to one copy of the tree: first in part, then as a whole, then with their commands.
 // What is missing is reported each time, with the line or the command that fixes it.
 func TestWalkThroughs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NO WALK-THROUGH OF docs/contributing.md WAS TRIED: -short is set")
-	}
+	must.Need(t, !testing.Short(), "NO WALK-THROUGH OF docs/contributing.md WAS TRIED: -short is set")
 	guide := readGuide(t)
 	titles := []string{"A check", "A mutant", "A fault of the site", "A field type", "A report format"}
 	for _, title := range titles {
-		if w := guide[title]; len(w.edits) == 0 || len(w.commands) == 0 {
-			t.Fatalf("%s has no complete walk-through %q", contributing, title)
-		}
+		w := guide[title]
+		must.Assert(t, len(w.edits) > 0 && len(w.commands) > 0, "%s has no complete walk-through %q", contributing, title)
 	}
 	dir := copyTree(t)
 	// reported expects that these tests fail, each once and no others, and what they say.
@@ -175,13 +162,9 @@ func TestWalkThroughs(t *testing.T) {
 		if slices.Sort(failed); !slices.Equal(failed, slices.Sorted(slices.Values(tests))) {
 			t.Errorf("%s fails in %v, expected one failure for each omission: %v", line, failed, tests)
 		}
-		if err == nil {
-			t.Errorf("%s passes although something is missing", line)
-		}
+		must.Expect(t, err != nil, "%s passes although something is missing", line)
 		for _, text := range says {
-			if !strings.Contains(output, text) {
-				t.Errorf("%s does not say %q:\n%s", line, text, output)
-			}
+			must.Expect(t, strings.Contains(output, text), "%s does not say %q:\n%s", line, text, output)
 		}
 	}
 
@@ -226,12 +209,12 @@ func TestWalkThroughs(t *testing.T) {
 
 	for _, title := range titles {
 		for _, line := range guide[title].commands {
-			if output, err := inTree(t, dir, line); err != nil {
-				t.Errorf("%s, %q: %s: %v\n%s", contributing, title, line, err, output)
-			}
+			output, err := inTree(t, dir, line)
+			must.Expect(t, err == nil, "%s, %q: %s: %v\n%s", contributing, title, line, err, output)
 		}
 	}
-	generated := []string{"suites/contract/testdata/ids.txt", "suites/conformance/specs_test.go", "internal/selftest/testdata/golden/describe.txt", "docs/kill-matrix.md", "docs/trust.md", "docs/reference-bridge-tables.md"}
+	generated := []string{"suites/contract/testdata/ids.txt", "suites/conformance/specs_test.go", "internal/selftest/testdata/golden/describe.txt", "docs/kill-matrix.md", "docs/trust.md",
+		"docs/reference-bridge-tables.md"}
 	written := slices.Clone(generated)
 	for _, title := range titles {
 		for _, e := range guide[title].edits {
@@ -255,18 +238,15 @@ func TestACheckTouchesFewFiles(t *testing.T) {
 	}
 	slices.Sort(touched)
 	want := []string{"internal/selftest/mutants/describe.go", "suites/areas/describe/describe.go", "suites/contract/contract.yaml", "suites/contract/reasons/describe.yaml"}
-	if touched = slices.Compact(touched); !slices.Equal(touched, want) {
-		t.Errorf("a check touches %v, not %v", touched, want)
-	}
+	touched = slices.Compact(touched)
+	must.Expect(t, slices.Equal(touched, want), "a check touches %v, not %v", touched, want)
 }
 
 func replace(t *testing.T, dir, file, old, with string) {
 	t.Helper()
 	name := filepath.Join(dir, filepath.FromSlash(file))
 	text := must.Get(os.ReadFile(name))(t)
-	if bytes.Count(text, []byte(old)) != 1 {
-		t.Fatalf("%s does not hold %q once", file, old)
-	}
+	must.Assert(t, bytes.Count(text, []byte(old)) == 1, "%s does not hold %q once", file, old)
 	must.Do(t, os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(with), 1), 0o644))
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 // topFolders are the folders of the module that hold packages.
@@ -76,9 +78,8 @@ func lower() []string {
 // Every package of internal is above the suites or below them.
 func TestInternalHasTwoFloors(t *testing.T) {
 	for _, s := range sources(t) {
-		if strings.HasPrefix(s.Package, "internal/") && !within(s.Package, upper) && !within(s.Package, lower()) {
-			t.Errorf("%s stands on no floor: add its package to upper or lower", s.Name)
-		}
+		must.Expect(t, !strings.HasPrefix(s.Package, "internal/") || within(s.Package, upper) || within(s.Package, lower()),
+			"%s stands on no floor: add its package to upper or lower", s.Name)
 	}
 }
 
@@ -92,9 +93,7 @@ func within(name string, patterns []string) bool {
 func TestImportRules(t *testing.T) {
 	all := sources(t)
 	areas := areaFolders(all)
-	if len(areas) < 15 {
-		t.Fatalf("suites/areas/areas.go imports only the areas %v", areas)
-	}
+	must.Assert(t, len(areas) >= 15, "suites/areas/areas.go imports only the areas %v", areas)
 	for _, problem := range wrongImports(all, areas) {
 		t.Error(problem)
 	}
@@ -156,12 +155,9 @@ func TestSuitesDependOnNoBridgeAndNoMutant(t *testing.T) {
 			}
 		}
 	}
-	if len(reached) < 20 {
-		t.Fatalf("suites depends on %v only", reached)
-	}
+	must.Assert(t, len(reached) >= 20, "suites depends on %v only", reached)
 	for imported, from := range reached {
-		if within(imported, []string{"bridge/...", "internal/selftest/...", "internal/testbed", "cmd/..."}) {
-			t.Errorf("suites depends on %s through %s", imported, from)
-		}
+		must.Expect(t, !within(imported, []string{"bridge/...", "internal/selftest/...", "internal/testbed", "cmd/..."}),
+			"suites depends on %s through %s", imported, from)
 	}
 }

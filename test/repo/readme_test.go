@@ -21,13 +21,9 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 	for _, name := range publicPackages {
 		file := must.Get(parser.ParseFile(token.NewFileSet(), "", read(t, name+"/example_test.go"), parser.ParseComments))(t)
 		examples := doc.Examples(file)
-		if len(examples) == 0 {
-			t.Errorf("%s/example_test.go has no example", name)
-		}
+		must.Expect(t, len(examples) > 0, "%s/example_test.go has no example", name)
 		for _, e := range examples {
-			if e.Output == "" {
-				t.Errorf("%s/example_test.go: Example%s has no output", name, e.Name)
-			}
+			must.Expect(t, e.Output != "", "%s/example_test.go: Example%s has no output", name, e.Name)
 		}
 	}
 }
@@ -38,18 +34,15 @@ var passwordArgument = regexp.MustCompile(`(?i)(^|\s)(-u|--user)[ =]?['"]?[^\s:$
 
 func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 	for _, c := range []string{"curl -u agent:agent-pass http://x", "run --url https://agent:pw@x", "DRUPAL_PASSWORD=hunter2 bridgecheck", "--token 'abc'"} {
-		if !passwordArgument.MatchString(c) {
-			t.Errorf("%q passes: this proves nothing", c)
-		}
+		must.Expect(t, passwordArgument.MatchString(c), "%q passes: this proves nothing", c)
 	}
 	for i, part := range strings.Split(read(t, "README.md"), "```") {
 		if i%2 == 0 {
 			continue // text, not a block of commands
 		}
 		for line := range strings.Lines(part) {
-			if found := passwordArgument.FindString(line); found != "" {
-				t.Errorf("README.md shows %q in %q: take it from the environment", found, line)
-			}
+			found := passwordArgument.FindString(line)
+			must.Expect(t, found == "", "README.md shows %q in %q: take it from the environment", found, line)
 		}
 	}
 }
@@ -57,15 +50,11 @@ func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 // The lines of the README's "From Go" compile in another module. A workspace joins the two, for which the build cache has the
 // packages of this one.
 func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
-	}
+	must.Need(t, !testing.Short(), "NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
 	_, section, _ := strings.Cut(read(t, "docs/go.md"), "# From Go\n")
 	_, lines, ok := strings.Cut(section, "\n```go\n")
 	lines, _, closed := strings.Cut(lines, "```")
-	if !ok || !closed {
-		t.Fatal("docs/go.md has no Go under \"From Go\"")
-	}
+	must.Assert(t, ok && closed, "docs/go.md has no Go under \"From Go\"")
 	module, dir := modulePath(t), t.TempDir()
 	here := must.Get(filepath.Abs(root))(t)
 	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1)
@@ -77,7 +66,6 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	for name, text := range map[string]string{"go.mod": mod, "go.work": work, "go.work.sum": read(t, "go.sum"), "consumer_test.go": program} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	if output, err := inTree(t, dir, "go vet ./..."); err != nil {
-		t.Errorf("%v\n%s\n%s", err, output, program)
-	}
+	output, err := inTree(t, dir, "go vet ./...")
+	must.Expect(t, err == nil, "%v\n%s\n%s", err, output, program)
 }

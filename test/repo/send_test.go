@@ -21,9 +21,7 @@ func TestSendPassesEachFileOnce(t *testing.T) {
 		{"suites/check", "Client", "Send"}, {"suites/patience", "Client", "Send"}, {"suites/client", "Client", "Exchange"},
 	} {
 		calls := callsBetweenFiles(t, stop.dir, stop.receiver, stop.method)
-		if len(calls) == 0 {
-			t.Errorf("%s: %s.%s calls nothing", stop.dir, stop.receiver, stop.method)
-		}
+		must.Expect(t, len(calls) > 0, "%s: %s.%s calls nothing", stop.dir, stop.receiver, stop.method)
 		for _, file := range slices.Sorted(maps.Keys(calls)) {
 			if way := wayBack(calls, file, file, nil); way != nil {
 				t.Errorf("%s: a request of %s.%s enters %s again: %s", stop.dir, stop.receiver, stop.method, file, strings.Join(way, ", then "))

@@ -95,9 +95,7 @@ func sources(t *testing.T) []source {
 		}
 		all = append(all, s)
 	}
-	if len(all) < 100 {
-		t.Fatalf("%s has only %d Go files: the tests of this package would prove nothing", root, len(all))
-	}
+	must.Assert(t, len(all) >= 100, "%s has only %d Go files: the tests of this package would prove nothing", root, len(all))
 	return all
 }
 

@@ -48,13 +48,10 @@ func TestTheCommandsOfThePage(t *testing.T) {
 	for n := range runs {
 		verdicts := blamesNone(t, run(t, dir, commands["run"]))
 		for id, verdict := range verdicts {
-			if before != nil && before[id] != verdict {
-				t.Errorf("run %d: %s is %s, and was %s", n+1, id, verdict, before[id])
-			}
+			must.Expect(t, before == nil || before[id] == verdict, "run %d: %s is %s, and was %s", n+1, id, verdict, before[id])
 		}
-		if verdicts["access/bad-credentials"] != reports.Pass {
-			t.Errorf("run %d: access/bad-credentials is %s", n+1, verdicts["access/bad-credentials"])
-		}
+		must.Expect(t, verdicts["access/bad-credentials"] == reports.Pass,
+			"run %d: access/bad-credentials is %s", n+1, verdicts["access/bad-credentials"])
 		before = verdicts
 	}
 }
@@ -88,18 +85,15 @@ func TestWrongGuesses(t *testing.T) {
 				warnings++
 			}
 		}
-		if warnings < guess.warnings {
-			t.Errorf("%s: %d warnings, want at least %d: %v", guess.name, warnings, guess.warnings, report.Measured)
-		}
+		must.Expect(t, warnings >= guess.warnings,
+			"%s: %d warnings, want at least %d: %v", guess.name, warnings, guess.warnings, report.Measured)
 	}
 }
 
 // A bridge that is up may have settings that few have: none is blamed for them, and no MUST stays untested. One that refuses callers
 // for long, or caches for longer than a run waits, is told by name which setting would help; the page says so.
 func TestUnusualSettings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: they take minutes")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: they take minutes")
 	const more = "--capabilities mcp,discovery-cache,permission-ttl"
 	for name, flags := range map[string]struct{ bridge, run string }{
 		"five calls a second":                  {"--rate-limit 5 --rate-burst 5", more + ",rate-limit"},
@@ -142,25 +136,21 @@ func TestAnotherSite(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), said) {
-			t.Errorf("%v: %v, want %q in\n%s", args, err, said, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Expect(t, err != nil && strings.Contains(string(out), said), "%v: %v, want %q in\n%s", args, err, said, out)
 	}
 }
 
 // Ten runs in an hour lock no caller out, neither of the bridge nor of its site: they send nearly the same wrong credentials.
 func TestTenRunsInAnHour(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: ten runs take minutes")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: ten runs take minutes")
 	t.Parallel()
 	commands, dir := commandsOfPage(t), t.TempDir()
 	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
 	for range 10 {
 		verdicts := blamesNone(t, run(t, dir, slices.Concat(commands["run"], []string{"--skip", "load/*", "--cases", "20"})))
-		if verdicts["access/bad-credentials"] != reports.Pass {
-			t.Fatalf("access/bad-credentials is %s", verdicts["access/bad-credentials"])
-		}
+		must.Assert(t, verdicts["access/bad-credentials"] == reports.Pass,
+			"access/bad-credentials is %s", verdicts["access/bad-credentials"])
 	}
 }
 
@@ -184,18 +174,15 @@ var full = flag.Bool("full", false, "TestMatrix: every situation for every bridg
 // with a wrong guess for each setting that describes the bridge, a tenth of what it is and ten times that. None is blamed. It prints
 // the matrix: exit code, clauses that pass, SHOULDs that warn, clauses that are not testable, seconds.
 func TestMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: the bridges are not run")
-	}
+	must.Need(t, !testing.Short(), "SKIPPED: -short: the bridges are not run")
 	var mu sync.Mutex
 	matrix := map[string][]string{}
 	t.Run("programs", func(t *testing.T) {
 		for name, program := range programs(t) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel() // each waits for what the bridge caches
-				if _, err := exec.LookPath(program.words[0]); err != nil {
-					t.Skipf("SKIPPED: it is not run: %v", err)
-				}
+				_, err := exec.LookPath(program.words[0])
+				must.Need(t, err == nil, "SKIPPED: it is not run: %v", err)
 				situation := func(name string, test func(t *testing.T, site, address string) []*reports.Report) (last *reports.Report) {
 					t.Run(name, func(t *testing.T) {
 						site, address := program.start(t)
@@ -261,9 +248,8 @@ func programs(t *testing.T) map[string]standing {
 	dirs := map[string]string{"test-python": "../bridges/python", "test-ruby": "../bridges/ruby"} // that in PHP is the starter
 	for _, s := range starter.All() {
 		dir := filepath.Join(t.TempDir(), s.Language)
-		if out, err := exec.Command(binary, "init", s.Language, dir).CombinedOutput(); err != nil {
-			t.Fatalf("init: %v: %s", err, out)
-		}
+		out, err := exec.Command(binary, "init", s.Language, dir).CombinedOutput()
+		must.Assert(t, err == nil, "init: %v: %s", err, out)
 		dirs["starter-"+s.Language] = dir
 	}
 	for name, dir := range dirs {
@@ -335,9 +321,8 @@ func noFailure(t *testing.T, report *reports.Report) {
 			t.Logf("%s %s is %s: %s", r.Level, r.ID, r.Verdict, r.Message)
 		}
 	}
-	if report.CutShort != "" || report.Summary.Pass < 100 {
-		t.Errorf("%d clauses pass; the run ended early: %q", report.Summary.Pass, report.CutShort)
-	}
+	must.Expect(t, report.CutShort == "" && report.Summary.Pass >= 100,
+		"%d clauses pass; the run ended early: %q", report.Summary.Pass, report.CutShort)
 }
 
 // blamesNone tests that a report blames nobody and leaves no MUST untested, and returns its verdicts.
@@ -372,9 +357,7 @@ func commandsOfPage(t *testing.T) map[string][]string {
 			commands[words[1]] = words[1:]
 		}
 	}
-	if len(commands) != 2 || commands["bridge"] == nil || commands["run"] == nil {
-		t.Fatalf("the page has the commands %v", commands)
-	}
+	must.Assert(t, len(commands) == 2 && commands["bridge"] != nil && commands["run"] != nil, "the page has the commands %v", commands)
 	return commands
 }
 
@@ -409,13 +392,9 @@ func run(t *testing.T, dir string, args []string) *reports.Report {
 	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, dir
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%v: %v\n%s", args, err, said)
-	}
+	must.Assert(t, err == nil || errors.As(err, &exit), "%v: %v\n%s", args, err, said)
 	report, err := reports.ReadFile(filepath.Join(dir, "bridgecheck-report", "report.json"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	must.Assert(t, err == nil, "%v\n%s", err, said)
 	return report
 }
 

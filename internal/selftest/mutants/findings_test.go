@@ -39,15 +39,11 @@ func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
 		bed := must.Get(testbed.Start(Mutant{Middleware: c.middleware}.Testbed()))(t)
 		report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, Advance: bed.Advance}, Only: []string{c.clause}, Capabilities: bed.Profile.Capabilities})
 		bed.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var reported []reports.Finding
 		for _, f := range report.Results[0].Findings {
 			reported = append(reported, reports.Finding{Tool: f.Tool, Identity: f.Identity})
 		}
-		if !slices.Equal(reported, c.reported) {
-			t.Errorf("%s: the findings are %v, not %v", c.clause, reported, c.reported)
-		}
+		must.Expect(t, slices.Equal(reported, c.reported), "%s: the findings are %v, not %v", c.clause, reported, c.reported)
 	}
 }

@@ -21,21 +21,16 @@ func TestEntriesAreWellFormed(t *testing.T) {
 	words, seen := regexp.MustCompile(`^[a-z0-9]+(-[A-Za-z0-9]+)*$`), map[string]bool{}
 	for _, area := range Areas() {
 		for _, m := range slices.Concat(area.Mutants, area.Variants) {
-			if seen[m.Name] {
-				t.Errorf("%s: two entries have this name", m.Name)
-			}
+			must.Expect(t, !seen[m.Name], "%s: two entries have this name", m.Name)
 			seen[m.Name] = true
-			if !words.MatchString(m.Name) {
-				t.Errorf("%s: a name is words joined by hyphens", m.Name)
-			}
+			must.Expect(t, words.MatchString(m.Name), "%s: a name is words joined by hyphens", m.Name)
 			for _, id := range slices.Concat(m.Breaks, m.MayFail) {
 				if _, ok := clauses.Clause(id); !ok {
 					t.Errorf("%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
 				}
 			}
-			if _, err := engine.Claim(testbed.Profiles()[0].Capabilities, m.Claims); err != nil {
-				t.Errorf("%s: %v", m.Name, err)
-			}
+			_, err := engine.Claim(testbed.Profiles()[0].Capabilities, m.Claims)
+			must.Expect(t, err == nil, "%s: %v", m.Name, err)
 		}
 		for _, m := range area.Mutants {
 			if len(m.Breaks) == 0 || m.Origin == "" {
@@ -45,9 +40,8 @@ func TestEntriesAreWellFormed(t *testing.T) {
 			}
 		}
 		for _, m := range area.Variants {
-			if len(m.Breaks) > 0 || m.Origin != "" || m.Why == "" {
-				t.Errorf("%s: a correct variant breaks nothing, has no Origin, and says in Why what room of the contract it uses", m.Name)
-			}
+			must.Expect(t, len(m.Breaks) == 0 && m.Origin == "" && m.Why != "",
+				"%s: a correct variant breaks nothing, has no Origin, and says in Why what room of the contract it uses", m.Name)
 		}
 	}
 }
@@ -80,9 +74,7 @@ func TestEntriesShareNoState(t *testing.T) {
 	var statuses []int
 	for range 2 {
 		m, ok := Find("cursor-works-once")
-		if !ok {
-			t.Fatal("the mutant is gone")
-		}
+		must.Assert(t, ok, "the mutant is gone")
 		handler := m.Middleware(list)
 		for range 2 {
 			rec := httptest.NewRecorder()
@@ -90,7 +82,6 @@ func TestEntriesShareNoState(t *testing.T) {
 			statuses = append(statuses, rec.Code)
 		}
 	}
-	if want := []int{200, 400, 200, 400}; !slices.Equal(statuses, want) {
-		t.Errorf("the statuses are %v, not %v", statuses, want)
-	}
+	want := []int{200, 400, 200, 400}
+	must.Expect(t, slices.Equal(statuses, want), "the statuses are %v, not %v", statuses, want)
 }

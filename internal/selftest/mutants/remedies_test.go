@@ -46,18 +46,15 @@ var full = flag.Bool("full", false, "test each remedy by the costly checks of it
 
 // A bridge that breaks a clause and then does what its fix says keeps the clause, and breaks no other that it kept before.
 func TestRemediesFixTheFault(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	must.Need(t, !testing.Short(), "takes a minute")
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // memory is cheaper than collecting it
 	golden := must.Get(selftest.Golden())(t)
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	for _, r := range mutants.Remedies() {
 		t.Run(r.Clause, func(t *testing.T) {
 			m, ok := mutants.Find(r.Mutant)
-			if !ok || !slices.Contains(golden[r.Mutant], r.Clause) {
-				t.Fatalf("the mutant %s does not break this clause by its golden set", r.Mutant)
-			}
+			must.Assert(t, ok && slices.Contains(golden[r.Mutant], r.Clause),
+				"the mutant %s does not break this clause by its golden set", r.Mutant)
 			area, _, _ := strings.Cut(r.Clause, "/")
 			o := engine.Options{Pass: engine.Pass{Makers: makers}, Only: slices.Concat([]string{area + "/*"}, neighbours[area], golden[r.Mutant])}
 			if !*full {
@@ -91,9 +88,7 @@ func TestEveryFixIsAppliedOrNot(t *testing.T) {
 	clauses := must.Get(contract.Load())(t)
 	applied := map[string]bool{}
 	for _, r := range mutants.Remedies() {
-		if applied[r.Clause] {
-			t.Errorf("%s: two remedies", r.Clause)
-		}
+		must.Expect(t, !applied[r.Clause], "%s: two remedies", r.Clause)
 		applied[r.Clause] = true
 	}
 	for _, c := range clauses.Clauses {
@@ -107,9 +102,8 @@ func TestEveryFixIsAppliedOrNot(t *testing.T) {
 		}
 	}
 	for id := range mutants.NotMechanical {
-		if _, ok := clauses.Clause(id); !ok {
-			t.Errorf("NotMechanical names %s, which is not in the contract", id)
-		}
+		_, ok := clauses.Clause(id)
+		must.Expect(t, ok, "NotMechanical names %s, which is not in the contract", id)
 	}
 	t.Logf("%d fixes are applied, %d are not", len(applied), len(mutants.NotMechanical))
 }

@@ -39,16 +39,13 @@ func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 			source.WriteString(strings.Join(of, "\n"))
 		}
 		for r := range reviewed {
-			if !strings.Contains(source.String(), r.code) {
-				t.Errorf("reviewed.yaml: the %s starter has no line %q", name, r.code)
-			}
+			must.Expect(t, strings.Contains(source.String(), r.code), "reviewed.yaml: the %s starter has no line %q", name, r.code)
 		}
 	}
 	wrong := filepath.Join(t.TempDir(), "reviewed.yaml")
 	must.Do(t, os.WriteFile(wrong, []byte("- {starter: go, kind: X, by: y, code: z, is: equivalent}\n"), 0o600))
-	if _, err := readReviewed(wrong, "go"); err == nil {
-		t.Error("an entry without a reason is taken")
-	}
+	_, err := readReviewed(wrong, "go")
+	must.Expect(t, err != nil, "an entry without a reason is taken")
 }
 
 func TestAnUnknownStarterIsRefused(t *testing.T) {

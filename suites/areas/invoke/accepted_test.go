@@ -35,13 +35,11 @@ func TestSiteMayAccept(t *testing.T) {
 			arguments := must.Get(exact.Parse([]byte(c.arguments)))(t)
 			breaks := func(v any) bool { return compiled.Fault(v) != "" }
 			run := &check.T{Environment: &check.Environment{}}
-			if got := siteMayAccept(run, c.fault, arguments, breaks); got != c.accepts {
-				t.Errorf("siteMayAccept(%s) = %v", c.arguments, got)
-			}
+			got := siteMayAccept(run, c.fault, arguments, breaks)
+			must.Expect(t, got == c.accepts, "siteMayAccept(%s) = %v", c.arguments, got)
 			run.Claimed = []string{"eager-validation"}
-			if siteMayAccept(run, c.fault, arguments, breaks) {
-				t.Errorf("siteMayAccept(%s) is true for a bridge that validates", c.arguments)
-			}
+			must.Expect(t, !siteMayAccept(run, c.fault, arguments, breaks),
+				"siteMayAccept(%s) is true for a bridge that validates", c.arguments)
 		})
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func compressed(t *testing.T, text string) string {
 	var b strings.Builder
 	w := zlib.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
-		t.Fatal("the text was not compressed")
-	}
+	_, err := w.Write([]byte(text))
+	must.Assert(t, err == nil && w.Close() == nil, "the text was not compressed")
 	return b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
@@ -28,12 +29,8 @@ func TestFastestLooksBehindAnExpiredCache(t *testing.T) {
 					time.Sleep(took)
 					return &check.Response{Took: took}
 				}, func(int, time.Time) bool { return false })
-				if got != test.want {
-					t.Errorf("%v after %d requests, want %v", got, asked, test.want)
-				}
-				if asked > mayRefresh {
-					t.Errorf("%d requests to a bridge that is slow, want %d at most", asked, mayRefresh)
-				}
+				must.Expect(t, got == test.want, "%v after %d requests, want %v", got, asked, test.want)
+				must.Expect(t, asked <= mayRefresh, "%d requests to a bridge that is slow, want %d at most", asked, mayRefresh)
 			})
 		})
 	}
@@ -52,9 +49,8 @@ func TestFastestEndsEarlyOnACalmMachine(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 					return &check.Response{Took: 50 * time.Millisecond}
 				}, func(_ int, since time.Time) bool { return test.calm && time.Since(since) > aWhile })
-				if took := time.Since(began); took > test.most || !test.calm && took < enoughNoise {
-					t.Errorf("it took %v", took)
-				}
+				took := time.Since(began)
+				must.Expect(t, took <= test.most && (test.calm || took >= enoughNoise), "it took %v", took)
 			})
 		})
 	}

@@ -14,9 +14,8 @@ func TestAControlPlaneTakesTheMethods(t *testing.T) {
 	site.Methods = append(append(site.Methods, delicate, plainLines), worded()...)
 	text := must.Get(site.JSON())(t)
 	read := must.Get(fixtures.Parse("site", text))(t)
-	if again, err := read.JSON(); err != nil || string(again) != string(text) {
-		t.Errorf("the site that was read is another: %v", err)
-	}
+	again, err := read.JSON()
+	must.Expect(t, err == nil && string(again) == string(text), "the site that was read is another: %v", err)
 }
 
 func TestListAsPropertiesSearchesSchemasNotData(t *testing.T) {
@@ -36,9 +35,8 @@ func TestListAsPropertiesSearchesSchemasNotData(t *testing.T) {
 		"a definition of the name": {map[string]any{"definitions": map[string]any{"properties": empty}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := listAsProperties(c.schema, "s"); c.found == "" && got != "" || !strings.Contains(got, c.found) {
-				t.Errorf("got %q, want %q in it", got, c.found)
-			}
+			got := listAsProperties(c.schema, "s")
+			must.Expect(t, (c.found != "" || got == "") && strings.Contains(got, c.found), "got %q, want %q in it", got, c.found)
 		})
 	}
 }

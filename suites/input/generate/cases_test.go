@@ -140,9 +140,7 @@ func TestTheEdgesAreReached(t *testing.T) {
 			for _, e := range m.Edges() {
 				all = append(all, show(e.Value))
 			}
-			if !slices.Contains(all, c.holds) {
-				t.Errorf("%s is not among %q", c.holds, all)
-			}
+			must.Expect(t, slices.Contains(all, c.holds), "%s is not among %q", c.holds, all)
 		})
 	}
 }
@@ -164,20 +162,17 @@ func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
 	schema := object(t, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{"type":"boolean"}},"required":["a"]}`)
 	refusesB := func(v any) bool { _, there := v.(map[string]any)["b"]; return !there }
 	whole := must.Get(ForArguments(schema, dice()))(t)
-	if m := whole.Taken(refusesB); m == nil || show(m.Plain()) != `{"a":"w","c":true}` {
-		t.Errorf("without b there are %v", m)
-	}
-	if m := whole.Taken(func(any) bool { return false }); m != nil {
-		t.Errorf("a tool that takes nothing is tried with %v", m.Plain())
-	}
+	m := whole.Taken(refusesB)
+	must.Expect(t, m != nil && show(m.Plain()) == `{"a":"w","c":true}`, "without b there are %v", m)
+	m = whole.Taken(func(any) bool { return false })
+	must.Expect(t, m == nil, "a tool that takes nothing is tried with %v", m)
 }
 
 func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
 	for _, schema := range []string{`{"type":"object","properties":{},"additionalProperties":false}`, `{"properties":{"any":{}}}`} {
 		m := must.Get(ForArguments(object(t, schema), dice()))(t)
-		if broken := m.Broken(); len(broken) > 0 {
-			t.Errorf("%s: %v", schema, broken)
-		}
+		broken := m.Broken()
+		must.Expect(t, len(broken) == 0, "%s: %v", schema, broken)
 	}
 }
 
@@ -218,14 +213,11 @@ func TestCasesKeepTheirWord(t *testing.T) {
 			}
 		}
 		for _, c := range fitting {
-			if fault := check.Fault(c.Value); fault != "" {
-				t.Errorf("%s: %s: %s does not fit: %s", method.ID, c.What, show(c.Value), fault)
-			}
+			fault := check.Fault(c.Value)
+			must.Expect(t, fault == "", "%s: %s: %s does not fit: %s", method.ID, c.What, show(c.Value), fault)
 		}
 		for _, c := range faulty {
-			if check.Fault(c.Value) == "" {
-				t.Errorf("%s: %s: %s fits", method.ID, c.What, show(c.Value))
-			}
+			must.Expect(t, check.Fault(c.Value) != "", "%s: %s: %s fits", method.ID, c.What, show(c.Value))
 		}
 		properties := schema["properties"].(map[string]any)
 		for _, c := range append(fitting, faulty...) {
@@ -237,9 +229,8 @@ func TestCasesKeepTheirWord(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools, %d edges, %d broken, %d drawn", tools, edges, broken, drawn)
-	if tools < 100 || edges < 100 || broken < 200 || drawn < 400 {
-		t.Errorf("%d tools, %d edges, %d broken, %d drawn: the default site has more", tools, edges, broken, drawn)
-	}
+	must.Expect(t, tools >= 100 && edges >= 100 && broken >= 200 && drawn >= 400,
+		"%d tools, %d edges, %d broken, %d drawn: the default site has more", tools, edges, broken, drawn)
 }
 
 func inputOf(t *testing.T, method fixtures.Method) map[string]any {
@@ -269,29 +260,23 @@ func TestTheSameSeedDrawsTheSame(t *testing.T) {
 		return show(all)
 	}
 	first, again, other := draw(7), draw(7), draw(8)
-	if first != again || first == other {
-		t.Error("the draw is not the seed's")
-	}
+	must.Expect(t, first == again && first != other, "the draw is not the seed's")
 }
 
 func TestSmallestKeepsWhatShowsTheFault(t *testing.T) {
 	value := object(t, `{"a":"text","b":{"c":[1,2,{"d":"xyzzy","e":true}]},"f":[]}`)
 	holds := func(v any) bool { return strings.Contains(show(v), "zz") }
-	if got := show(Smallest(value, 200, holds)); got != `{"b":{"c":[{"d":"zz"}]}}` {
-		t.Errorf("the smallest is %s", got)
-	}
+	got := show(Smallest(value, 200, holds))
+	must.Expect(t, got == `{"b":{"c":[{"d":"zz"}]}}`, "the smallest is %s", got)
 	asked := 0
 	Smallest(value, 3, func(any) bool { asked++; return false })
-	if asked > 3 {
-		t.Errorf("it asked %d times, and may 3 times", asked)
-	}
+	must.Expect(t, asked <= 3, "it asked %d times, and may 3 times", asked)
 }
 
 func TestParameter(t *testing.T) {
 	for what, want := range map[string]string{"minimum at /a/b/0": "a", "type at /a~1b~0c": "a/b~c", "type at ": ""} {
-		if got := (Case{What: what}).Parameter(); got != want {
-			t.Errorf("%s is about %q, want %q", what, got, want)
-		}
+		got := (Case{What: what}).Parameter()
+		must.Expect(t, got == want, "%s is about %q, want %q", what, got, want)
 	}
 }
 
@@ -310,14 +295,10 @@ func FuzzCases(f *testing.F) {
 			return
 		}
 		for _, c := range m.Edges() {
-			if !m.Fits(c.Value) {
-				t.Errorf("%s does not fit", show(c.Value))
-			}
+			must.Expect(t, m.Fits(c.Value), "%s does not fit", show(c.Value))
 		}
 		for _, c := range m.Broken() {
-			if !m.Breaks(c.Value) {
-				t.Errorf("%s fits", show(c.Value))
-			}
+			must.Expect(t, m.Breaks(c.Value), "%s fits", show(c.Value))
 		}
 		m.Drawn()
 		m.DrawnBroken()

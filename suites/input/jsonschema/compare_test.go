@@ -90,11 +90,9 @@ func TestAligned(t *testing.T) {
 		{`{"tools":[{"name":"a","inputSchema":{"type":["null","string"],"enum":["b",2],"required":["y","x"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[2,1]}}}}]}`, false},
 		{`{"tools":[{"name":"a","inputSchema":{"type":["string","null"],"enum":[1,"b"],"required":["x","y"],"default":{"enum":[2,1]},"properties":{"enum":{"enum":[1,2]}}}}]}`, false},
 	} {
-		if same := exact.Equal(parse(want), jsonschema.Aligned(parse(want), parse(c.got))); same != c.same {
-			t.Errorf("%s: the same is %t, want %t", c.got, same, c.same)
-		}
+		same := exact.Equal(parse(want), jsonschema.Aligned(parse(want), parse(c.got)))
+		must.Expect(t, same == c.same, "%s: the same is %t, want %t", c.got, same, c.same)
 	}
-	if exact.Equal(parse(`{"enum":[1,2]}`), jsonschema.Aligned(parse(`{"enum":[1,2]}`), parse(`{"enum":[2,1]}`))) {
-		t.Error("an enum outside of a schema is a set")
-	}
+	must.Expect(t, !exact.Equal(parse(`{"enum":[1,2]}`), jsonschema.Aligned(parse(`{"enum":[1,2]}`), parse(`{"enum":[2,1]}`))),
+		"an enum outside of a schema is a set")
 }

@@ -13,18 +13,14 @@ import (
 func parse(t testing.TB, s string) any {
 	t.Helper()
 	v, err := exact.Parse([]byte(s))
-	if err != nil {
-		t.Fatalf("%s %v", s, err)
-	}
+	must.Assert(t, err == nil, "%s %v", s, err)
 	return v
 }
 
 // says checks a fault against words of it; "" stands for no fault.
 func says(t *testing.T, fault, words string) {
 	t.Helper()
-	if words == "" && fault != "" || !strings.Contains(fault, words) {
-		t.Errorf("got %q, want %q in it", fault, words)
-	}
+	must.Expect(t, (words != "" || fault == "") && strings.Contains(fault, words), "got %q, want %q in it", fault, words)
 }
 
 func TestFaultFollowsTheDeclaredDialect(t *testing.T) {
@@ -108,18 +104,15 @@ func TestDepthCountsSchemas(t *testing.T) {
 	for range 31 {
 		schema = fmt.Sprintf(`{"type":"object","properties":{"below":%s}}`, schema)
 	}
-	if got := jsonschema.Depth(parse(t, schema)); got != 32 {
-		t.Errorf("31 schemas around one are %d levels deep, want 32", got)
-	}
-	if got := jsonschema.Depth(parse(t, `{"default":[[{"a":[]}]]}`)); got != 5 {
-		t.Errorf("four levels of data in a schema are %d levels deep, want 5", got)
-	}
+	got := jsonschema.Depth(parse(t, schema))
+	must.Expect(t, got == 32, "31 schemas around one are %d levels deep, want 32", got)
+	got = jsonschema.Depth(parse(t, `{"default":[[{"a":[]}]]}`))
+	must.Expect(t, got == 5, "four levels of data in a schema are %d levels deep, want 5", got)
 }
 
 func TestSizeIsThatOfTheBarestForm(t *testing.T) {
-	if got := jsonschema.Size(parse(t, ` { "a" : "<ü>" } `)); got != len(`{"a":"<ü>"}`) {
-		t.Errorf("Size = %d", got)
-	}
+	got := jsonschema.Size(parse(t, ` { "a" : "<ü>" } `))
+	must.Expect(t, got == len(`{"a":"<ü>"}`), "Size = %d", got)
 }
 
 func TestImpossible(t *testing.T) {
@@ -193,9 +186,8 @@ func FuzzSchemasOfAnyKind(f *testing.F) {
 		if err != nil || len(data) > 1<<12 {
 			return
 		}
-		if d := jsonschema.Difference(v, v, ""); d != "" {
-			t.Errorf("a schema differs from itself: %s", d)
-		}
+		d := jsonschema.Difference(v, v, "")
+		must.Expect(t, d == "", "a schema differs from itself: %s", d)
 		jsonschema.Depth(v)
 		jsonschema.Impossible(v)
 		if validator, err := jsonschema.Compile(v, jsonschema.Draft7); err == nil {

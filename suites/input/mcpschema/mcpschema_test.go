@@ -48,9 +48,8 @@ func parsed(t *testing.T, text string) any {
 func TestGoodMessagesPass(t *testing.T) {
 	for revision, kinds := range official {
 		for kind := range kinds {
-			if fault := Fault(revision, kind, parsed(t, samples[kind])); fault != "" {
-				t.Errorf("%s of %s: %s", kind, revision, fault)
-			}
+			fault := Fault(revision, kind, parsed(t, samples[kind]))
+			must.Expect(t, fault == "", "%s of %s: %s", kind, revision, fault)
 		}
 	}
 }
@@ -59,9 +58,7 @@ func TestGoodMessagesPass(t *testing.T) {
 func TestTheOfficialSchemasRefuseNoMore(t *testing.T) {
 	for revision, kinds := range official {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "mcp-schema", revision+".json"))
-		if err != nil {
-			t.Skipf("SKIPPED: the official schemas are not beside the checkout (../shared/mcp-schema): %v", err)
-		}
+		must.Need(t, err == nil, "SKIPPED: the official schemas are not beside the checkout (../shared/mcp-schema): %v", err)
 		at := "#/definitions/"
 		if bytes.Contains(text, []byte(`"$defs"`)) {
 			at = "#/$defs/"
@@ -70,9 +67,8 @@ func TestTheOfficialSchemasRefuseNoMore(t *testing.T) {
 			t.Run(revision+" "+string(kind), func(t *testing.T) {
 				theirs := must.Get(Compile(text, at+name))(t)
 				sample := parsed(t, samples[kind])
-				if err := theirs.Validate(sample); err != nil {
-					t.Fatalf("the sample is not valid by theirs: %v", err)
-				}
+				err := theirs.Validate(sample)
+				must.Assert(t, err == nil, "the sample is not valid by theirs: %v", err)
 				rapid.Check(t, func(t *rapid.T) {
 					document := spoiled(t, sample)
 					if err := theirs.Validate(document); err != nil && Fault(revision, kind, document) == "" {
