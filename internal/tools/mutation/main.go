@@ -154,14 +154,18 @@ func run(ctx context.Context, name, bc string, sample int, seed uint64, file str
 	defer out.Close()
 	var caught, excepted, none int
 	var holes []result
+	times := map[string]int{}
 	for i, m := range all {
-		code := strings.TrimSpace(lines[m.File][m.Line-1])
-		r, done := tested[m.String()+code]
+		code, id := strings.TrimSpace(lines[m.File][m.Line-1]), m.String()
+		if times[id]++; times[id] > 1 { // a && b and its a begin at one place, and both may become true
+			id = fmt.Sprintf("%s (%d)", id, times[id])
+		}
+		r, done := tested[id+code]
 		if !done {
 			if r, err = s.test(ctx, bc, source, known, m); err != nil {
 				return "", fmt.Errorf("%s: %w", m, err)
 			}
-			r.Mutant, r.Code = m.String(), code
+			r.Mutant, r.Code = id, code
 			if err := json.NewEncoder(out).Encode(r); err != nil {
 				return "", err
 			}
