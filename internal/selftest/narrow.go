@@ -19,7 +19,7 @@ type Narrower struct {
 
 // NewNarrower returns one for golden sets.
 func NewNarrower(golden Sets) (*Narrower, error) {
-	costly, err := costlyClauses()
+	costly, err := Costly()
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
 	}
 }
 
-// costlyClauses are the clauses whose checks send most.
-func costlyClauses() ([]string, error) {
+// Costly are the clauses whose checks send most.
+func Costly() ([]string, error) {
 	all, err := engine.Checked()
 	var ids []string
 	for _, c := range all {
