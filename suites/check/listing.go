@@ -179,19 +179,19 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
 		l = c.ListAll(ctx)
 	}
-	return l.mustHold()
+	return l.MustHold()
 }
 
 // MustListShared is ListShared for checks that test something else, as MustListAll is ListAll.
 func (c Client) MustListShared(ctx context.Context) Listing {
 	if l := c.ListShared(ctx); l.Fault.IsZero() {
-		return l.mustHold()
+		return l.MustHold()
 	}
 	return c.MustListAll(ctx)
 }
 
-// mustHold makes the check not testable where the list cannot be built on.
-func (l Listing) mustHold() Listing {
+// MustHold makes the check not testable where the list cannot be built on.
+func (l Listing) MustHold() Listing {
 	if !l.Fault.IsZero() {
 		BlockedBy(l.Fault.About("the check builds on this list"), "list/answers-json", "list/pages-cover-all-once")
 	}

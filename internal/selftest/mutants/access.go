@@ -158,7 +158,7 @@ func accessMutants() []Mutant {
 			}
 			return next.RoundTrip(r)
 		})},
-		{Name: "tokens-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/per-credential"), Origin: Imagined, Why: "only Basic credentials are copied to the call", Transport: onCall(func(r *http.Request, _ map[string]any) {
+		{Name: "tokens-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk", "access/per-credential"), Origin: Imagined, Why: "only Basic credentials are copied to the call", Transport: onCall(func(r *http.Request, _ map[string]any) {
 			if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 				r.Header.Del("Authorization")
 			}

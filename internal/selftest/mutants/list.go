@@ -100,7 +100,7 @@ func listMutants() []Mutant {
 					t["outputSchema"] = nil
 				}
 			})},
-		{Name: "description-empty", Breaks: Clauses("list/description-not-empty"), Origin: Module,
+		{Name: "description-empty", Breaks: Clauses("list/description-not-empty", "mapping/description-is-usage"), Origin: Module,
 			Middleware: onTool(func(t tool) {
 				if d, _ := t["description"].(string); d == t["name"] || d == t["title"] {
 					t["description"] = ""

@@ -31,7 +31,7 @@ func listPageMutants() []Mutant {
 			Why: "the page starts at the leading number of the cursor, the next one at the end of the first page", Middleware: lenientCursors()},
 		{Name: "cursor-leaks-hidden-name-compressed", Breaks: Clauses("list/cursor-no-leak"), Origin: Peer, Claims: "-cursor-base64-offset",
 			Why: "session libraries compress what they encode", Middleware: compressedCursors("node.delete")},
-		{Name: "unmarked-methods-for-few", Breaks: Clauses("list/only-marked-methods", "access/filtered-by-method"), Origin: Imagined, Why: "the attribute is not read for callers who may run few methods",
+		{Name: "unmarked-methods-for-few", Breaks: Clauses("list/only-marked-methods", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined, Why: "the attribute is not read for callers who may run few methods",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if r.Header.Get("Authorization") != basicAuth("discoverer") {
 					return next.RoundTrip(r)

@@ -23,6 +23,8 @@ func onTextOf(member string, change func(string) string) middleware {
 
 // mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
 func mappingValueMutants() []Mutant {
+	allTexts := Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema",
+		"mapping/properties-complete", "mapping/param-description")
 	return []Mutant{
 		{Name: "titles-cut-at-60", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "a column or a widget takes 60 characters",
 			Middleware: onTool(func(t tool) {
@@ -127,17 +129,17 @@ func mappingValueMutants() []Mutant {
 					return len(id) > 64 && seen[name]
 				})
 			})},
-		{Name: "times-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/annotations-from-attribute", "mapping/properties-complete", "mapping/output-schema"), Origin: Peer,
+		{Name: "times-rewritten", Breaks: allTexts, Origin: Peer,
 			Why:        "the JSON library reads texts that look like times as times and writes them in UTC, as Newtonsoft.Json does",
 			Middleware: onTool(changeTexts(inUTC))},
-		{Name: "numeric-texts-as-numbers", Breaks: Clauses("mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete", "mapping/required-exact", "mapping/param-description", "mapping/by-position", "schema/input-valid"), Origin: Module,
+		{Name: "numeric-texts-as-numbers", Breaks: Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete", "mapping/required-exact", "mapping/param-description", "mapping/by-position", "schema/input-valid"), Origin: Module,
 			Why:        "JSON_NUMERIC_CHECK turns texts that look like numbers into numbers",
 			Middleware: onTool(changeTexts(asNumber))},
-		{Name: "line-ends-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/param-description"), Origin: Imagined, Why: "a text filter writes every line end as \\n",
+		{Name: "line-ends-rewritten", Breaks: allTexts, Origin: Imagined, Why: "a text filter writes every line end as \\n",
 			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "\r\n", "\n") }))},
-		{Name: "blanks-collapsed", Breaks: Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/param-description"), Origin: Imagined, Why: "a text filter collapses blanks as HTML does",
+		{Name: "blanks-collapsed", Breaks: allTexts, Origin: Imagined, Why: "a text filter collapses blanks as HTML does",
 			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "  ", " ") }))},
-		{Name: "decimals-of-14-digits", Breaks: Clauses("mapping/properties-complete"), Origin: Module, Why: "serialize_precision is 14, as in an old php.ini",
+		{Name: "decimals-of-14-digits", Breaks: Clauses("mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete"), Origin: Module, Why: "serialize_precision is 14, as in an old php.ini",
 			Middleware: onTool(changeNumbers(of14Digits))},
 		{Name: "empty-objects-as-lists", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Module,
 			Why: "json_decode() into arrays loses the difference; the empty property lists were repaired", Middleware: onAnnotations(func(own map[string]any) {

@@ -59,7 +59,7 @@ func brokenProxies(area string) []Mutant {
 				nginxPage(x.Header, &x.Body, x.Status)
 			}
 		}))},
-		{Name: "failures-as-if-by-nginx", Breaks: Clauses("errors/envelope", "upstream/id-mismatch", "upstream/http-error", "upstream/timeout", "upstream/huge-answer", "upstream/error-any-status"), Origin: Imagined, Why: "as above, where the site fails", Middleware: asNginx(onRefusal(func(x *exchange) {
+		{Name: "failures-as-if-by-nginx", Breaks: Clauses("errors/envelope", "upstream/id-mismatch", "upstream/http-error", "upstream/timeout", "upstream/huge-answer", "upstream/result-status", "upstream/error-any-status"), Origin: Imagined, Why: "as above, where the site fails", Middleware: asNginx(onRefusal(func(x *exchange) {
 			if x.Status >= http.StatusBadGateway {
 				nginxPage(x.Header, &x.Body, x.Status)
 			}

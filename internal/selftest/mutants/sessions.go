@@ -59,7 +59,7 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
+		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
 		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
 		{Name: "first-cookie-is-the-session", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "a browser sends other cookies, too",

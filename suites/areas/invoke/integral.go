@@ -29,7 +29,7 @@ func integralNumber(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		return t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
 	}
-	send("3").MustMeet(runWithThree(t, tool, parameter), "invoke/arguments-forwarded", "invoke/answers-result")
+	send("3").MustMeet(runWithThree(t, tool, parameter), "invoke/arguments-forwarded", "invoke/answers-result", "invoke/runs-once")
 	for _, number := range integral {
 		t.Row(check.Agent, tool.Name, string(number)+" for an integer", func() {
 			r := send(number)
