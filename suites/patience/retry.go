@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
@@ -64,7 +65,7 @@ func (s *sending) unseenBySite() bool {
 	}
 	time.Sleep(lateCall)
 	for _, entry := range s.run.Observed.Entries(s.since) {
-		if entry.Route == "jsonrpc" {
+		if entry.Route == route.JSONRPC {
 			return false
 		}
 	}
