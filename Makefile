@@ -219,6 +219,10 @@ notices: ## write THIRD_PARTY_NOTICES
 # The MCP clients that people have, at the versions in test/clients/package.json. Their tests skip loudly without them.
 clients: test/clients/node_modules ## real MCP clients, and Prism with the OpenAPI document, against the bridge; needs npm
 	go test ./test/clients
+
+php: mockdrupal/drupalmodule/testdata/php/node_modules ## the fixture module of a real Drupal on Debian's PHP and, by npm, on PHP 8.3 to 8.5
+	go test ./mockdrupal/drupalmodule
+
 %/node_modules: %/package-lock.json
 	@cd $* && npm ci --no-audit --no-fund --silent && touch node_modules || echo "SKIPPED: npm cannot install the packages of $*, so that its tests are left out" >&2
 

@@ -55,6 +55,7 @@ func newPHP(t *testing.T, runner, version string, directories []string, script s
 
 // The module does what the mock does on every PHP that Drupal supports, without a deprecation: testdata/run.php makes one an exception.
 func TestBehavesAsTheMockOnNewerPHP(t *testing.T) {
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no PHP is started")
 	runner := wasm(t)
 	for _, name := range sites {
 		site, dir := exported(t, name, 3)
