@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 // invokeRemedies are applied to calls: their form, arguments, results and failures.
@@ -48,10 +49,7 @@ func invokeRemedies() []Remedy {
 				return
 			}
 			output, _ := t["outputSchema"].(map[string]any)
-			if list, empty := result.([]any); empty && len(list) == 0 && output["type"] == "object" {
-				result = map[string]any{} // PHP's
-			}
-			if len(violationsOf(output, encode(result))) > 0 {
+			if len(violationsOf(output, encode(match.WithObjects(result, output)))) > 0 { // PHP's [] for {}
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The result does not conform to the output schema.")
 			}
 		}))},

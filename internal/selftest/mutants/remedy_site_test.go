@@ -54,7 +54,8 @@ func siteRemedies() []Remedy {
 		})), After: atTheSite(nil)},
 		{Clause: "upstream/id-mismatch", Mutant: "any-id-will-do", After: onReplyTo(func(call, reply map[string]any) {
 			_, succeeded := reply["result"]
-			if _, failed := reply["error"]; succeeded && (failed || numberText(reply["id"]) != numberText(call["id"])) {
+			_, text := reply["id"].(string) // the bridge's own are numbers
+			if _, failed := reply["error"]; succeeded && (failed || text || numberText(reply["id"]) != numberText(call["id"])) {
 				clear(reply) // no result, no error: the bridge behind reports the upstream
 			}
 		})},
