@@ -41,7 +41,9 @@ func (t *T) Table(rows int, send func(row int) *Response) *Table {
 // Shared lets checks that look at the same rows share their responses: the key of a row says who asks what. What the run has asked
 // before of the site as it is counts as it came, but for a call that gave a result.
 func (b *Table) Shared(key func(row int) string) *Table {
-	b.key = key
+	if !b.t.Unshared {
+		b.key = key
+	}
 	return b
 }
 
