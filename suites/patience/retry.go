@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
@@ -65,7 +64,7 @@ func (s *sending) unseenBySite() bool {
 	}
 	time.Sleep(lateCall)
 	for _, entry := range s.run.Observed.Entries(s.since) {
-		if entry.Route == route.JSONRPC {
+		if entry.Route == "jsonrpc" {
 			return false
 		}
 	}
