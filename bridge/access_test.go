@@ -23,18 +23,17 @@ func TestServiceAccountNeedsAFrontEndToken(t *testing.T) {
 	s.change(func() {
 		must.Expect(t, strings.HasPrefix(s.lastAuth, "Basic "), "the site got %q, want the account's own credential", s.lastAuth)
 	})
-	if r := send(t, front, "", "POST", "/mcp/admin/invalidate", "", "Authorization", "Bearer front"); r.Status != 403 {
-		t.Errorf("a front-end token administers the bridge: %d", r.Status)
-	}
+	r := send(t, front, "", "POST", "/mcp/admin/invalidate", "", "Authorization", "Bearer front")
+	must.Expect(t, r.Status == 403, "a front-end token administers the bridge: %d", r.Status)
 
 	for _, status := range []int{401, 403} {
 		s.change(func() { s.list = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) } })
 		front := start(t, s, func(o *bridge.Options) {
 			o.ServiceUser, o.ServicePassword, o.ServiceTokens = "service", "wrong-pass", []caller.Secret{"front"}
 		})
-		if r := send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", "Bearer front"); r.Status != status || !strings.Contains(r.Body, "service_password") {
-			t.Errorf("an account that the site refuses with %d: %d %s", status, r.Status, r.Body)
-		}
+		r := send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", "Bearer front")
+		must.Expect(t, r.Status == status && strings.Contains(r.Body, "service_password"),
+			"an account that the site refuses with %d: %d %s", status, r.Status, r.Body)
 	}
 }
 

@@ -197,7 +197,8 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 		must.Expect(t, err == nil, "%v", err)
 		cancel()
 		b.Close()
-		got := strings.Contains(log.String(), "PLAIN HTTP") && strings.Contains(log.String(), "listen="+l.Addr().String()) && strings.Contains(log.String(), "plain_http")
+		said := log.String()
+		got := strings.Contains(said, "PLAIN HTTP") && strings.Contains(said, "listen="+l.Addr().String()) && strings.Contains(said, "plain_http")
 		must.Expect(t, got == c.warns, "%s, plain_http %v: %s", c.listen, c.plain, log)
 	}
 }

@@ -170,7 +170,8 @@ func TestARequestHasOneBound(t *testing.T) {
 	all.Wait()
 	took := time.Since(began)
 	must.Expect(t, took <= 4*time.Second, "two rounds of requests with a bound of 1 s took %s", took) // two requests, one after the other
-	_, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Minute}, ServingOptions: bridge.ServingOptions{RequestTimeout: time.Second}})
+	_, err := bridge.New(bridge.Options{Drupal: s.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Minute},
+		ServingOptions: bridge.ServingOptions{RequestTimeout: time.Second}})
 	must.Expect(t, err != nil, "a bound below upstream_timeout is taken")
 }
 

@@ -167,12 +167,10 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 			t.Errorf("%s: it begins with %s, and the first cause is %q of %s: %q", c.name, first.ID, groups[0].Cause, groups[0].Clause, groups[0].Remedy)
 		}
 	}
-	if got := (Result{ID: "access/no-cross-talk", BlockedBy: []string{"invoke/answers-result"}}).Severity(); got != Execution {
-		t.Errorf("a failed positive control of an exposure: want execution, got %v", got)
-	}
-	if got := (Result{ID: "nothing/known"}).Severity(); got != Protocol {
-		t.Errorf("a clause of no row has the severity %s", got)
-	}
+	got := (Result{ID: "access/no-cross-talk", BlockedBy: []string{"invoke/answers-result"}}).Severity()
+	must.Expect(t, got == Execution, "a failed positive control of an exposure: want execution, got %v", got)
+	got = (Result{ID: "nothing/known"}).Severity()
+	must.Expect(t, got == Protocol, "a clause of no row has the severity %s", got)
 }
 
 // Grouping loses no finding that is to be acted on, and has none twice.

@@ -206,7 +206,7 @@ type Result struct {
 	Why             string    `json:"why,omitempty"`              // what goes wrong for users when the clause is broken
 	Remedy          string    `json:"remedy,omitempty"`           // how to fix it; not testable: what would make it testable
 	KnownReason     string    `json:"known_reason,omitempty"`     // the baseline's reason for a known failure
-	BlockedBy       []string  `json:"blocked_by,omitzero"`        // clauses, as globs, that test what the check builds on and the bridge does not do; empty: not known; nil: it does
+	BlockedBy       []string  `json:"blocked_by,omitzero"`        // globs of the clauses that test what the check lacked; empty: not known; nil: it lacked nothing
 	Findings        []Finding `json:"findings,omitempty"`         // what is wrong, in the order in which it was found
 	EvidenceOmitted int       `json:"evidence_omitted,omitempty"` // exchanges left out to bound the report
 

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
@@ -71,7 +72,7 @@ func (e *Engine) inventory(ctx context.Context, who caller.Caller) (*knowledge, 
 		switch {
 		case !e.current(k):
 		case k.refusal != nil: // of the bridge's own account: nothing that the caller's credentials could fix
-			return nil, fault.New(fault.UpstreamError, caller.AccountRefused).Because(k.refusal)
+			return nil, fault.New(fault.UpstreamError, caller.AccountRefused).Because(fmt.Errorf("%w: %w", errAccountRefused, k.refusal))
 		default:
 			return k, nil
 		}

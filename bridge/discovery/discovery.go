@@ -207,6 +207,9 @@ func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
 
+// errAccountRefused says that the site refuses the bridge's own account, which the caller is told.
+var errAccountRefused = errors.New("the site refuses the bridge's own account")
+
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not responded yet")
 
@@ -386,14 +389,17 @@ func (e *Engine) failed(en *entry, err error) error {
 		return f
 	}
 	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
-	switch {
-	case f.Code == fault.UpstreamUnavailable, f.Code == fault.Overloaded, f.Message == caller.AccountRefused && f.Code == fault.UpstreamError:
+	if errors.Is(err, errAccountRefused) {
 		return f
-	case f.Code == fault.RateLimited:
+	}
+	switch f.Code {
+	case fault.UpstreamUnavailable, fault.Overloaded:
+		return f
+	case fault.RateLimited:
 		limited := fault.New(fault.UpstreamUnavailable, "The site limits how often it may be asked for its methods.").Because(err)
 		limited.RetryAfter = f.RetryAfter
 		return limited
-	case f.Code == fault.UpstreamTimeout:
+	case fault.UpstreamTimeout:
 		return fault.New(fault.UpstreamError, "The site did not list its methods in time.").Because(err)
 	}
 	return unreadable(err)

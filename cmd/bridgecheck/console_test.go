@@ -283,7 +283,8 @@ func TestConsoleOpensAReport(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	var out, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
+	code := execute(t.Context(),
+		[]string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
 	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
 	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
 		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)

@@ -58,7 +58,8 @@ on the site's address.`,
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
 	flags.StringVar(&f.site, "site", "default", "site `FILE|NAME`; bridgecheck fixtures list shows the built-in ones")
 	flags.StringVar(&f.control, "control", "", "`HOST:PORT` for the control plane")
-	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4; or mcp: /mcp/post of the module of that name")
+	flags.StringVar(&f.withModule, "with-module", "",
+		"serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4; or mcp: /mcp/post of the module of that name")
 	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a peculiarity to switch on, as bridgecheck mock quirks lists them; repeatable")
 	flags.BoolVar(&f.flood, "flood", false,
 		"refuse logins as a real site does: after five failures of an account from an address, and after 50 of an address")

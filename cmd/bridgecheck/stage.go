@@ -199,7 +199,10 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
-	modules := []string{p.withModule}
+	var modules []string
+	if p.withModule != "" {
+		modules = append(modules, p.withModule)
+	}
 	if slices.Contains(o.Capabilities, check.ExposureMCP) {
 		module.ForMCP(site)
 		modules = append(modules, module.MCP)
@@ -221,9 +224,6 @@ func (s *stage) mock(ctx context.Context, p *plan, addr string, o engine.Options
 		mock.Trusted = s.authority.Account
 	}
 	for _, name := range slices.Compact(modules) {
-		if name == "" {
-			continue
-		}
 		extension, err := module.New(name)
 		if err != nil {
 			return "", usageError(err)

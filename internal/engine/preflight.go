@@ -180,8 +180,11 @@ func otherSite(t *check.T, tools []string) error {
 // unknownCall names an allowed call of a tool that the bridge shows its caller neither in the list nor by describe. It is a wrong
 // name in the configuration, for which clauses would fail.
 func unknownCall(ctx context.Context, t *check.T, listed []string) error {
+	if t.Drupal != nil || !t.Claims("tools") || len(listed) == 0 {
+		return nil
+	}
 	for _, call := range t.Invocations {
-		if t.Drupal != nil || !t.Claims("tools") || !call.Succeeds() || slices.Contains(listed, call.Tool) || len(listed) == 0 {
+		if !call.Succeeds() || slices.Contains(listed, call.Tool) {
 			continue
 		}
 		if r := t.As(call.Identity).Describe(ctx, call.Tool); r.Status == http.StatusNotFound && r.Code() == "tool_not_found" {

@@ -29,8 +29,7 @@ type Set struct {
 
 	mu    sync.Mutex
 	last  int64
-	armed []*armed
-	spent []*armed // that have acted as often as they were to, and still act on some of these requests
+	armed []*armed // among them those that have acted as often as they were to, as long as they still act
 }
 
 // NewSet returns a set without faults.
@@ -41,7 +40,7 @@ type armed struct {
 	Fault
 	kind     kind
 	id       int64
-	left     int // requests that it still acts on; negative: without end
+	left     int // requests that it will still act on; negative: without end
 	acting   int // requests that it acts on now
 	random   *rand.Rand
 	disarmed chan struct{} // closed when it is disarmed: whatever hangs on it goes on
@@ -95,7 +94,9 @@ func (s *Set) List() []Armed {
 	defer s.mu.Unlock()
 	list := []Armed{}
 	for _, a := range s.armed {
-		list = append(list, Armed{a.id, a.Fault, a.left})
+		if a.left != 0 {
+			list = append(list, Armed{a.id, a.Fault, a.left})
+		}
 	}
 	return list
 }
@@ -110,15 +111,14 @@ func (s *Set) DisarmAll() { s.disarmWhere(func(*armed) bool { return true }) }
 
 func (s *Set) disarmWhere(ends func(*armed) bool) int {
 	var ended []*armed
-	end := func(a *armed) bool {
+	s.mu.Lock()
+	s.armed = slices.DeleteFunc(s.armed, func(a *armed) bool {
 		if ends(a) {
 			ended = append(ended, a)
 			return true
 		}
 		return false
-	}
-	s.mu.Lock()
-	s.armed, s.spent = slices.DeleteFunc(s.armed, end), slices.DeleteFunc(s.spent, end)
+	})
 	s.mu.Unlock()
 	for _, a := range ended {
 		close(a.disarmed)
@@ -170,17 +170,15 @@ func (s *Set) check(f Fault) error {
 func (s *Set) take(x *exchange.Exchange, now moment) *armed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, a := range s.armed {
-		if a.kind.acts != now || !a.matches(x) {
+	for _, a := range s.armed {
+		if a.left == 0 || a.kind.acts != now || !a.matches(x) {
 			continue
 		}
 		if a.Probability > 0 && a.random.Float64() >= a.Probability {
 			continue
 		}
 		if a.left > 0 {
-			if a.left--; a.left == 0 {
-				s.armed, s.spent = slices.Delete(s.armed, i, i+1), append(s.spent, a)
-			}
+			a.left--
 		}
 		a.acting++
 		return a
@@ -224,12 +222,12 @@ func (s *Set) apply(x *exchange.Exchange, now moment, respond func()) bool {
 	return true
 }
 
-// acted forgets a fault that is spent and acts no more.
+// acted forgets a fault that acts no more.
 func (s *Set) acted(a *armed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.acting--; a.acting == 0 {
-		s.spent = slices.DeleteFunc(s.spent, func(b *armed) bool { return a == b })
+	if a.acting--; a.acting == 0 && a.left == 0 {
+		s.armed = slices.DeleteFunc(s.armed, func(b *armed) bool { return a == b })
 	}
 }
 

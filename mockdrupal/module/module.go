@@ -3,8 +3,8 @@
 // invoke. It is no reference for how a bridge should behave: it is what clients of the real one receive.
 // MCP is another module, of that name, whose messages bridges forward.
 //
-// Its invariant: it responds as the recordings of the real module do, MCP as its public source has it. Its handlers get a mockdrupal.Visit, with the site's
-// authentication and permissions, and return a response.
+// Its invariant: it responds as the recordings of the real module do, MCP as its public source has it. Its handlers get a
+// mockdrupal.Visit, with the site's authentication and permissions, and return a response.
 package module
 
 import (

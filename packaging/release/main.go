@@ -103,9 +103,10 @@ var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[
 func (r *release) build(p platform) (string, error) {
 	file := filepath.Join(r.binaries, p.os+"_"+p.arch, p.binary())
 	// -buildvcs would stamp the state of the work tree, and only where there is git; the version is given instead.
+	linked := fmt.Sprintf("-s -w -X main.releaseVersion=v%[1]s -X main.releaseCommit=%[2]s -X github.com/bridgecheck/bridgecheck/bridge/mcp.releaseVersion=v%[1]s",
+		r.version, r.commit)
 	cmd := command([]string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"},
-		"go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -X main.releaseVersion=v%s -X main.releaseCommit=%s -X github.com/bridgecheck/bridgecheck/bridge/mcp.releaseVersion=v%[1]s", r.version, r.commit),
-		"-o", file, "./cmd/bridgecheck")
+		"go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", linked, "-o", file, "./cmd/bridgecheck")
 	compiled := &progress{platform: p, began: time.Now(), every: 10 * time.Second}
 	cmd.Stderr = compiled
 	if err := cmd.Run(); err != nil {

@@ -52,8 +52,8 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 // notTestable begins the reason of a clause that is known because another keeps it from being tested.
 const notTestable = "not testable: "
 
-// untestable makes known what could not be tested because of a clause that the baseline excuses, as the one
-// that tests what is missing: else a gate with the baseline would have no verdict.
+// untestable makes known what could not be tested because of a clause that the baseline excuses: else a gate with the baseline would
+// have no verdict.
 func untestable(r *reports.Report) {
 	for again := true; again; { // what is known may keep others from being tested
 		again = false

@@ -101,9 +101,10 @@ func Translatable(t *check.T, m *fixtures.Method) bool {
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
 func MethodOf(t *check.T, name string) *fixtures.Method {
 	var found *fixtures.Method
-	methods, length, renamed := t.Site.Methods(), utf8.RuneCountInString(name), t.Claims(check.ExposureMCP)
+	methods, length := t.Site.Methods(), utf8.RuneCountInString(name)
+	renamed := t.Claims(check.ExposureMCP) // else an id has as many characters as its name
 	for i := range methods {
-		if (renamed || utf8.RuneCountInString(methods[i].ID) == length) && t.ToolName(methods[i].ID) == name { // else an id has as many characters as its name
+		if (renamed || utf8.RuneCountInString(methods[i].ID) == length) && t.ToolName(methods[i].ID) == name {
 			if found != nil {
 				return nil
 			}

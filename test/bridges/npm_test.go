@@ -13,9 +13,7 @@ import (
 // The example of the npm package, which people copy, controls a mock, whichever of its two lines comes first.
 func TestTheMockOfTheNpmPackage(t *testing.T) {
 	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("SKIPPED: node is not installed")
-	}
+	must.Need(t, err == nil, "SKIPPED: node is not installed")
 	late := filepath.Join(t.TempDir(), "late")
 	script := "#!/bin/bash\nexec '" + program.Build(t) + `' "$@" 2> >(sleep 0.3; cat >&2)` + "\n"
 	must.Do(t, os.WriteFile(late, []byte(script), 0o700))
@@ -24,9 +22,8 @@ func TestTheMockOfTheNpmPackage(t *testing.T) {
 			cmd := exec.Command(node, "--test", "--test-timeout=20000", "example/")
 			cmd.Dir = "../../packaging/npm"
 			cmd.Env = append(os.Environ(), "BRIDGECHECK="+binary)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			must.Expect(t, err == nil, "%v\n%s", err, out)
 		})
 	}
 }

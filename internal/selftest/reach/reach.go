@@ -153,7 +153,8 @@ func (r *recording) beyond(m mutants.Mutant) []string {
 	}
 	var ids []string
 	for i, id := range r.clauses {
-		// What may fail is tested: it can rest on what came before; and so is the clause on requests at once, which a player overlaps otherwise.
+		// What may fail is tested, as it can rest on what came before, and the clause on requests at once, which the player sends in
+		// an order of its own.
 		if r.passed[id] && !touched[1+i] && !slices.Contains(m.MayFail, id) && id != "access/no-cross-talk" {
 			ids = append(ids, id)
 		}

@@ -49,9 +49,8 @@ func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 }
 
 func TestAnUnknownStarterIsRefused(t *testing.T) {
-	if _, err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r")); err == nil {
-		t.Error("cobol is taken for a starter")
-	}
+	_, err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r"))
+	must.Expect(t, err != nil, "cobol is taken for a starter")
 }
 
 // Each starter has a line, and a new one replaces it.
@@ -65,7 +64,6 @@ func TestFiguresStandInThePageOnTrust(t *testing.T) {
 		must.Do(t, writeFigures(of[0], of[1]))
 	}
 	want := "text " + trustMark + "\nOf 3 mutants of the go starter, c.\n\nOf 2 mutants of the node starter, b.\n\nmore\n"
-	if page := string(must.Get(os.ReadFile(trustPage))(t)); page != want {
-		t.Errorf("expected %q, got %q", want, page)
-	}
+	page := string(must.Get(os.ReadFile(trustPage))(t))
+	must.Expect(t, page == want, "expected %q, got %q", want, page)
 }
