@@ -179,3 +179,27 @@ func TypeOf(v any) string {
 	}
 	return "an object"
 }
+
+// ListSame matches a listing of the same names in the same order as another.
+func ListSame(other check.Listing) types.GomegaMatcher {
+	return &ListingMatcher{Expected: "the same tools in the same order as before", Fault: func(l check.Listing) string {
+		return OtherNames(other.Names(), l.Names())
+	}}
+}
+
+// IncludeAll matches a describe response whose tool has every member of the listed tool, with an equal value.
+func IncludeAll(listed check.Tool) types.GomegaMatcher {
+	return Conform(fmt.Sprintf("all members that list shows of %q", listed.Name()), func(r *check.Response) string {
+		described := r.Tool()
+		for name, want := range check.InOrder(listed) {
+			got, ok := described[name]
+			if !ok {
+				return fmt.Sprintf("a tool without `%s`", name)
+			}
+			if d := Difference(map[string]any{name: want}, map[string]any{name: got}); d != "" {
+				return fmt.Sprintf("a different `%s` %s", name, d)
+			}
+		}
+		return ""
+	})
+}
