@@ -114,7 +114,9 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 // InvokeCases is the table of the agent's invokes with generated arguments.
 func InvokeCases(ctx context.Context, t *check.T, cases []ToolCase) *check.Table {
 	return t.Table(len(cases), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) }).
-		Shared(func(i int) string { return fmt.Sprintf("%s %s %s", check.Agent, cases[i].Name, client.Encode(cases[i].Value)) })
+		Shared(func(i int) string {
+			return fmt.Sprintf("%s %s %s", check.Agent, cases[i].Name, client.Encode(cases[i].Value))
+		})
 }
 
 // BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.
