@@ -34,6 +34,7 @@ func StartsWithAny(name string, beginnings map[string]bool) bool {
 type ListingMatcher struct {
 	Expected string
 	Fault    func(check.Listing) string // what is wrong with the list; "" where it matches
+	Withheld bool                       // of a fault: the list lacks something, and shows nothing that it must not
 	got      string
 }
 
@@ -61,7 +62,7 @@ func (m *ListingMatcher) Finding(actual any, matched bool) check.Finding {
 		expected, got = "not "+expected, "them"
 	}
 	found := check.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
-	found.Response = l.Last()
+	found.Response, found.Withheld = l.Last(), m.Withheld
 	return found
 }
 
