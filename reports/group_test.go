@@ -169,6 +169,11 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 	}
 	got := (Result{ID: "access/no-cross-talk", BlockedBy: []string{"invoke/answers-result"}}).Severity()
 	must.Expect(t, got == Execution, "a failed positive control of an exposure: want execution, got %v", got)
+	lacks, shows := Finding{Withheld: true}, Finding{}
+	got = (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, lacks}}).Severity()
+	must.Expect(t, got == Protocol, "tools that are missing are of the severity %v", got)
+	got = (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, shows}}).Severity()
+	must.Expect(t, got == Exposure, "a tool that is not the caller's is of the severity %v", got)
 	got = (Result{ID: "nothing/known"}).Severity()
 	must.Expect(t, got == Protocol, "a clause of no row has the severity %s", got)
 }

@@ -231,6 +231,7 @@ type Finding struct {
 	Row         string `json:"row,omitempty"`          // the row of the check's table; empty: there is none
 	Message     string `json:"message"`                // one sentence; Conclude makes it of the members above
 	Missing     string `json:"missing,omitempty"`      // the header that the response lacks; empty: that is not what is wrong
+	Withheld    bool   `json:"withheld,omitempty"`     // the caller does not get what is the caller's own: nobody gets what is not
 	Proxy       string `json:"proxy,omitempty"`        // what a proxy did that made the response in place of the bridge; empty: none did, as far as is known
 	KnownReason string `json:"known_reason,omitempty"` // the baseline's reason; empty: no entry excuses it
 }

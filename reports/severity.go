@@ -47,15 +47,20 @@ var severityOf = []struct {
 	{Execution, `invoke/* upstream/* replicas/runs-once per-tool/name-binds fresh/removed-tool`},
 }
 
-// Severity is that of a breach of the clause; of another one, where all that was found is that its positive control fails.
+// Severity is that of a breach of the clause; of another one, where all that was found is that its positive control fails. It is no
+// exposure where all that was found is that callers lack something.
 func (r Result) Severity() Severity {
 	id := r.ID
+	withheld := len(r.Findings) > 0 && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Withheld })
 	if len(r.BlockedBy) > 0 {
 		id = r.BlockedBy[0]
 	}
 	for _, row := range severityOf {
 		for glob := range strings.FieldsSeq(row.globs) {
 			if ok, _ := path.Match(glob, id); ok { // the globs are ours, so no error is possible
+				if withheld && row.severity == Exposure {
+					return Protocol
+				}
 				return row.severity
 			}
 		}

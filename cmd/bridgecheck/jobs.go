@@ -35,7 +35,7 @@ const (
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle    = 1300 // milliseconds of checks that one bridge is started for
-	inBundleX   = 6000 // with --exec: a bridge may take long to start, and a tenth of what it computes
+	inBundleX   = 9000 // with --exec: a bridge may take long to start, and what checks share is shared by those of one bundle
 	spareShare  = 0.9  // of a processor that this process gets, above which there is one for a further worker
 	spareRounds = 20   // of measuring it, of half a millisecond or more
 	unmeasured  = 100  // milliseconds of a check that has no weight

@@ -78,6 +78,7 @@ type Learned struct {
 	Unforwarded                                   bool                        // the bridge asks the site without its callers' credentials: it can show them nothing
 	Makers                                        *generate.Makers            // of generated cases
 	Taken                                         map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	Steady                                        bool                        // lists and describes were right in a sequence of requests that several clauses look at
 	tokens                                        tokens
 	visibility                                    visibility
 	endless                                       Finding  // a list that has no end; zero: none was met

@@ -18,6 +18,7 @@ type Finding struct {
 	Identity string    // of the caller who is affected; "": all
 	Row      string    // of the table of inputs; "": it stands in no table
 	Missing  string    // the header that the response lacks; "": that is not what is wrong
+	Withheld bool      // the caller does not get what is the caller's own: nobody gets what is not
 	Response *Response // that shows it; nil: none does
 }
 

@@ -172,7 +172,7 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 	list := make([]reports.Finding, len(all))
 	for i, f := range all {
 		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
-			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing, Proxy: t.Redact.Text(f.Response.WhoMade())}
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing, Withheld: f.Withheld, Proxy: t.Redact.Text(f.Response.WhoMade())}
 		said := &list[i].Actual
 		if f.Expected == "" {
 			list[i].Subject, list[i].Message = "", f.Subject

@@ -39,7 +39,7 @@ func (t *T) Table(rows int, send func(row int) *Response) *Table {
 }
 
 // Shared lets checks that look at the same rows share their responses: the key of a row says who asks what. What the run has asked
-// before of the site as it is counts as it came, but for a call that gave a result.
+// before of the site as it is counts as it came.
 func (b *Table) Shared(key func(row int) string) *Table {
 	if !b.t.Unshared {
 		b.key = key
@@ -79,7 +79,8 @@ func (b *Table) recall(row int) *Response {
 	}
 	since := t.Upstream.Last()
 	r := b.sendAlone(row)
-	if e := (&exchange{Response: r, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot(), caused: t.calls(since)}); !e.unserved() && (r.Method != http.MethodPost || r.IsError()) {
+	e := &exchange{Response: r, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot(), caused: t.calls(since)}
+	if failed := r.Status == http.StatusInternalServerError && r.Code() == "execution_error"; failed || !e.unserved() { // the method failed, or nothing did
 		if t.asked == nil {
 			t.asked = map[string]*exchange{}
 		}

@@ -157,13 +157,13 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 	}
 }
 
-// A call that gave a result and what the bridge did not serve are asked by each check for itself.
+// What the bridge did not serve is asked by each check for itself.
 func TestSharedRowsAreSentOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		method string
 		status int
 		want   int
-	}{"described": {"GET", 200, 1}, "refused": {"POST", 400, 1}, "ran": {"POST", 200, 2}, "busy": {"GET", 429, 2}, "failed": {"GET", 500, 2}} {
+	}{"described": {"GET", 200, 1}, "refused": {"POST", 400, 1}, "ran": {"POST", 200, 1}, "busy": {"GET", 429, 2}, "failed": {"GET", 500, 2}} {
 		t.Run(name, func(t *testing.T) {
 			sent, env := 0, newT().Environment
 			env.Target = &client.Target{}

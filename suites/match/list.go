@@ -34,6 +34,7 @@ func StartsWithAny(name string, beginnings map[string]bool) bool {
 type ListingMatcher struct {
 	Expected string
 	Fault    func(check.Listing) string // what is wrong with the list; "" where it matches
+	Withheld bool                       // of a fault: the list lacks something, and shows nothing that it must not
 	got      string
 }
 
@@ -61,7 +62,7 @@ func (m *ListingMatcher) Finding(actual any, matched bool) check.Finding {
 		expected, got = "not "+expected, "them"
 	}
 	found := check.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
-	found.Response = l.Last()
+	found.Response, found.Withheld = l.Last(), m.Withheld
 	return found
 }
 
@@ -178,4 +179,28 @@ func TypeOf(v any) string {
 		return "an array"
 	}
 	return "an object"
+}
+
+// ListSame matches a listing of the same names in the same order as another.
+func ListSame(other check.Listing) types.GomegaMatcher {
+	return &ListingMatcher{Expected: "the same tools in the same order as before", Fault: func(l check.Listing) string {
+		return OtherNames(other.Names(), l.Names())
+	}}
+}
+
+// IncludeAll matches a describe response whose tool has every member of the listed tool, with an equal value.
+func IncludeAll(listed check.Tool) types.GomegaMatcher {
+	return Conform(fmt.Sprintf("all members that list shows of %q", listed.Name()), func(r *check.Response) string {
+		described := r.Tool()
+		for name, want := range check.InOrder(listed) {
+			got, ok := described[name]
+			if !ok {
+				return fmt.Sprintf("a tool without `%s`", name)
+			}
+			if d := Difference(map[string]any{name: want}, map[string]any{name: got}); d != "" {
+				return fmt.Sprintf("a different `%s` %s", name, d)
+			}
+		}
+		return ""
+	})
 }

@@ -114,7 +114,9 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 // InvokeCases is the table of the agent's invokes with generated arguments.
 func InvokeCases(ctx context.Context, t *check.T, cases []ToolCase) *check.Table {
 	return t.Table(len(cases), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) }).
-		Shared(func(i int) string { return fmt.Sprintf("%s %s", cases[i].Name, client.Encode(cases[i].Value)) })
+		Shared(func(i int) string {
+			return fmt.Sprintf("%s %s %s", check.Agent, cases[i].Name, client.Encode(cases[i].Value))
+		})
 }
 
 // BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.
@@ -155,9 +157,12 @@ func SampleEvenly(t *check.T, all []ToolCase, n int) []ToolCase {
 }
 
 // WrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
-func (t StrictTool) WrongTypes() []generate.Case {
+func (t StrictTool) WrongTypes() []generate.Case { return WrongTypes(t.Broken()) }
+
+// WrongTypes are those of a tool's invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
+func WrongTypes(broken []generate.Case) []generate.Case {
 	var wrong []generate.Case
-	for _, c := range t.Broken() {
+	for _, c := range broken {
 		if strings.HasPrefix(c.What, "type ") && strings.Count(c.What, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].Parameter() != c.Parameter()) {
 			wrong = append(wrong, c)
 		}

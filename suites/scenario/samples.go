@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
@@ -115,7 +116,10 @@ func MustFind(t *check.T, who check.Identity, kinds ...fixtures.Kind) []Sample {
 
 // InvokeEach is the table of invokes of each tool with the least arguments that it takes.
 func InvokeEach(ctx context.Context, t *check.T, who check.Identity, tools []Sample) *check.Table {
-	return t.Table(len(tools), func(i int) *check.Response { return t.As(who).Invoke(ctx, tools[i].Name, tools[i].Arguments) })
+	return t.Table(len(tools), func(i int) *check.Response { return t.As(who).Invoke(ctx, tools[i].Name, tools[i].Arguments) }).
+		Shared(func(i int) string {
+			return fmt.Sprintf("%s %s %s", who, tools[i].Name, client.Encode(tools[i].Arguments))
+		})
 }
 
 // SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.

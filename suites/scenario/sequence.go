@@ -11,6 +11,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 // stepsDrawn is how many steps a drawn sequence has at most.
@@ -54,8 +55,8 @@ type Actors struct {
 	Steps   int // of a sequence
 }
 
-// Agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
-func Agents(ctx context.Context, t *check.T) Actors {
+// agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
+func agents(ctx context.Context, t *check.T) Actors {
 	a := Actors{Callers: []check.Identity{check.Agent}, Shown: t.As(check.Agent).MustListShared(ctx).Names(), Steps: Steps(t)}
 	if t.Drupal == nil {
 		a.Runs = t.Invocations
@@ -204,9 +205,9 @@ func RunSequence(t *check.T, steps []Step, fresh func() (test func(Step) *Counte
 	return wrong
 }
 
-// SiteChanger returns what a step of changing does: the arriving method takes other values each time, and the wait is over
+// siteChanger returns what a step of changing does: the arriving method takes other values each time, and the wait is over
 // when the list shows them.
-func SiteChanger(ctx context.Context, t *check.T, a Actors) func() {
+func siteChanger(ctx context.Context, t *check.T, a Actors) func() {
 	if a.changes == 0 {
 		return func() {}
 	}
@@ -224,12 +225,49 @@ func SiteChanger(ctx context.Context, t *check.T, a Actors) func() {
 	}
 }
 
-// ApplyStep does a step that is not tested itself. A change makes what was listed before worth nothing.
-func ApplyStep(ctx context.Context, t *check.T, s Step, a Actors, change func(), listed map[check.Identity]check.Listing) {
-	if s.Does == changing {
-		change()
-		clear(listed)
-		return
+// ListsAndDescribes lets agents take a drawn sequence of steps, and compares each list with the caller's last one (list/order-stable) and
+// each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. Where neither found anything
+// the other need not send the sequence again.
+func ListsAndDescribes(ctx context.Context, t *check.T, clause string) *Counterexample {
+	if t.Steady && !t.Unshared {
+		return nil
 	}
-	SendStep(ctx, t, s, a)
+	who := agents(ctx, t)
+	change := siteChanger(ctx, t, who)
+	steady := true
+	wrongFor := func(of string, wrong *Counterexample) *Counterexample {
+		steady = steady && wrong == nil
+		if of != clause {
+			return nil
+		}
+		return wrong
+	}
+	wrong := RunSequence(t, who.Sequence(Random(t, "lists and describes")), func() func(Step) *Counterexample {
+		lists := map[check.Identity]check.Listing{}
+		return func(s Step) *Counterexample {
+			last := lists[s.Who]
+			if s.Does == Listing || s.Does == Describing && last.Pages == nil {
+				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+			}
+			switch s.Does {
+			case Listing:
+				if last.Pages != nil {
+					return wrongFor("list/order-stable", Falsify(lists[s.Who], match.ListSame(last)))
+				}
+			case Describing:
+				described := SendStep(ctx, t, s, who)
+				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !t.Found(s.Who, s.Tool) {
+					return wrongFor("describe/equals-list", Falsify(described, match.IncludeAll(listed)))
+				}
+			case changing: // what was listed before is worth nothing
+				change()
+				clear(lists)
+			default:
+				SendStep(ctx, t, s, who)
+			}
+			return nil
+		}
+	})
+	t.Steady = steady
+	return wrong
 }

@@ -443,13 +443,15 @@ func testEachShown(t *check.T, who check.Identity, list check.Listing) {
 	got := list.Names()
 	wrong := scenario.ShownFaults(t, who, got)
 	for _, name := range match.Union(t.Visible(who), got) {
-		t.For(who, name, func() { t.Expect(list).To(beExactFor(who, wrong[name])) })
+		t.For(who, name, func() { t.Expect(list).To(beExactFor(who, wrong[name], !slices.Contains(got, name))) })
 	}
 }
 
-// beExactFor matches a listing in which one tool is as the caller may see it: fault says what is wrong with that tool.
-func beExactFor(who check.Identity, fault string) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Fault: func(check.Listing) string { return fault }}
+// beExactFor matches a listing in which one tool is as the caller may see it: fault says what is wrong with that tool, which the list
+// lacks or must not show.
+func beExactFor(who check.Identity, fault string, lacks bool) types.GomegaMatcher {
+	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Withheld: lacks,
+		Fault: func(check.Listing) string { return fault }}
 }
 
 // beRejected matches the response to bad credentials: 401 or 403, exactly the response that an anonymous caller gets, or

@@ -173,7 +173,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		who := strangers[i%len(strangers)]
 		first[i] = conversation{who: who, me: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).Invoke(ctx, me.Name, me.Arguments) })}
 	})
-	check.AtOnce(atATime, func(i int) { sendTopic(ctx, t, &conversations[i], me, special, i/len(callers)%3) })
+	check.AtOnce(atATime, func(i int) { sendTopic(ctx, t, &conversations[i], me, special, i/len(callers)%4) })
 	for _, end := range disarm {
 		end()
 	}

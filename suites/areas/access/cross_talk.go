@@ -43,8 +43,8 @@ func (item conversation) expect(t *check.T, all []underLoad) {
 	}
 }
 
-// sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run or describe
-// an unknown tool of the caller's own), then runs the tool that returns its caller.
+// sendTopic sends the request of one of four topics: describe a tool that all see, run a tool that some may run, run or describe
+// an unknown tool of the caller's own, run the tool that returns its caller.
 func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.Sample, special string, topic int) {
 	c := item.client
 	switch topic {
@@ -59,8 +59,9 @@ func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.
 			}
 			return c.Invoke(ctx, item.name, check.Args{})
 		})
+	case 3:
+		item.me = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 	}
-	item.me = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 }
 
 // invokeInTwoParts runs a tool by a request of which something else happens between the header and the body.

@@ -56,33 +56,11 @@ func returnsTool(ctx context.Context, t *check.T) {
 func equalsList(ctx context.Context, t *check.T) {
 	eachListed(ctx, t, func(described *check.Response, listed check.Tool) {
 		if described.Tool() != nil { // else describe/answers-tool fails
-			t.Expect(described).To(includeAll(listed))
+			t.Expect(described).To(match.IncludeAll(listed))
 		}
 	})
 
-	who := scenario.Agents(ctx, t)
-	change := scenario.SiteChanger(ctx, t, who)
-	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "describe/equals-list")), func() func(scenario.Step) *scenario.Counterexample {
-		lists := map[check.Identity]check.Listing{}
-		return func(s scenario.Step) *scenario.Counterexample {
-			switch s.Does {
-			case scenario.Listing:
-				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
-			case scenario.Describing:
-				if lists[s.Who].Pages == nil {
-					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
-				}
-				described := scenario.SendStep(ctx, t, s, who)
-				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !hasFinding(t, s.Who, s.Tool) {
-					return scenario.Falsify(described, includeAll(listed))
-				}
-			default:
-				scenario.ApplyStep(ctx, t, s, who, change, lists)
-			}
-			return nil
-		}
-	})
-	if wrong != nil {
+	if wrong := scenario.ListsAndDescribes(ctx, t, "describe/equals-list"); wrong != nil {
 		t.For(wrong.Last.Who, wrong.Last.Tool, func() { t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail) })
 	}
 }
@@ -255,26 +233,4 @@ func eachListed(ctx context.Context, t *check.T, test func(described *check.Resp
 		}
 		visitSome(who, only)
 	}
-}
-
-// includeAll matches a describe response whose tool has every member of the listed tool, with an equal value.
-func includeAll(listed check.Tool) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("all members that list shows of %q", listed.Name()), func(r *check.Response) string {
-		described := r.Tool()
-		for name, want := range check.InOrder(listed) {
-			got, ok := described[name]
-			if !ok {
-				return fmt.Sprintf("a tool without `%s`", name)
-			}
-			if d := match.Difference(map[string]any{name: want}, map[string]any{name: got}); d != "" {
-				return fmt.Sprintf("a different `%s` %s", name, d)
-			}
-		}
-		return ""
-	})
-}
-
-// hasFinding reports whether the running check has a finding about the tool as the caller sees it.
-func hasFinding(t *check.T, who check.Identity, tool string) bool {
-	return t.Found(who, tool)
 }

@@ -63,9 +63,17 @@ func undeclaredArgument(ctx context.Context, t *check.T) {
 
 func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 	var single, several []scenario.ToolCase
+	sent := map[string][]generate.Case{} // by invoke/invalid-arguments-400, of each tool
+	for _, c := range scenario.BrokenArguments(ctx, t) {
+		sent[c.Name] = append(sent[c.Name], c.Case)
+	}
 	for _, tool := range scenario.StrictTools(ctx, t, scenario.SucceedingKinds...) {
 		wrong := tool.WrongTypes()
-		for _, c := range wrong {
+		shared := scenario.WrongTypes(sent[tool.Name])
+		if len(shared) == 0 {
+			shared = wrong[:min(len(wrong), 1)]
+		}
+		for _, c := range shared {
 			single = append(single, scenario.ToolCase{StrictTool: tool, Case: c})
 		}
 		if len(wrong) > 1 {

@@ -29,16 +29,16 @@ import (
 
 // Checks of the area invoke.
 var Checks = []check.Check{
-	{ID: "invoke/answers-result", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
+	{ID: "invoke/answers-result", Beside: "invoke/runs-once", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.Path != client.InvokePath || a.Status/100 != 2 || a.Object()["error"] != nil {
 			return nil
 		}
 		return And(match.HaveResult(), match.BeJSON())
 	}},
 	{ID: "invoke/arguments-forwarded", Sees: check.Site, ByMCP: true, Generated: true, Run: argumentsForwarded, WithoutSite: allowedArgumentsForwarded},
-	{ID: "invoke/result-exact", Sees: check.Site, Run: resultExact, WithoutSite: allowedResultsExact},
+	{ID: "invoke/result-exact", Beside: "invoke/runs-once", Sees: check.Site, Run: resultExact, WithoutSite: allowedResultsExact},
 	{ID: "invoke/null-result", Sees: check.Site, ByMCP: true, Run: nullResult, WithoutSite: allowedNullResult},
-	{ID: "invoke/empty-arguments", Sees: check.Front, ByMCP: true, Run: emptyArguments},
+	{ID: "invoke/empty-arguments", Beside: "invoke/runs-once", Sees: check.Front, ByMCP: true, Run: emptyArguments},
 	{ID: "invoke/output-matches-schema", Sees: check.Site, Generated: true, Run: outputMatchesSchema},
 	{ID: "invoke/invalid-arguments-400", Sees: check.Site, ByMCP: true, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
 	{ID: "invoke/integral-number", Sees: check.Site, ByMCP: true, Run: integralNumber},
@@ -47,8 +47,8 @@ var Checks = []check.Check{
 	{ID: "invoke/hidden-404", Sees: check.Site, Run: hidden404, WithoutSite: allowedHidden404},
 	{ID: "invoke/denied", TellsApart: true, Sees: check.Site, ByMCP: true, Run: denied, WithoutSite: allowedDenied},
 	{ID: "invoke/denied-clear", TellsApart: true, Sees: check.Site, Run: deniedClear},
-	{ID: "invoke/execution-error-500", Sees: check.Site, Run: executionError500, WithoutSite: allowedExecutionError},
-	{ID: "invoke/error-data-kept", Sees: check.Site, Run: errorDataKept, WithoutSite: allowedErrorDataKept},
+	{ID: "invoke/execution-error-500", Beside: "invoke/runs-once", Sees: check.Site, Run: executionError500, WithoutSite: allowedExecutionError},
+	{ID: "invoke/error-data-kept", Beside: "invoke/runs-once", Sees: check.Site, Run: errorDataKept, WithoutSite: allowedErrorDataKept},
 	{ID: "invoke/semantic-invalid-400", Sees: check.Site, Run: semanticInvalid400, WithoutSite: allowedSemanticInvalid},
 	{ID: "invoke/no-trace-leak", Beside: "errors/envelope", Sees: check.Site, Guesses: 3, Run: noTraceLeak, WithoutSite: allowedNoTraceLeak},
 	{ID: "invoke/runs-once", Sees: check.Site, ByMCP: true, Run: runsOnce, WithoutSite: runsAllowedOnce},

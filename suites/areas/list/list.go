@@ -33,7 +33,7 @@ var Checks = []check.Check{
 	{ID: "list/tool-optional-members", Sees: check.Front, Run: toolOptionalMembers},
 	{ID: "list/description-not-empty", Sees: check.Front, ByMCP: true, Run: descriptionNotEmpty},
 	{ID: "list/names-unique", Sees: check.Front, ByMCP: true, Run: namesUnique},
-	{ID: "list/order-stable", ByMock: true, Sees: check.Front, Generated: true, Run: orderStable},
+	{ID: "list/order-stable", Beside: "describe/answers-tool", ByMock: true, Sees: check.Front, Generated: true, Run: orderStable},
 	{ID: "list/pages-cover-all-once", ByMock: true, Sees: check.Front, ByMCP: true, Run: pagesCoverAllOnce},
 	{ID: "list/unknown-query-ignored", Sees: check.Front, Run: unknownQueryIgnored},
 	{ID: "list/only-marked-methods", Sees: check.Discovery, ByMCP: true, Run: onlyMarkedMethods},
@@ -171,29 +171,11 @@ func namesUnique(ctx context.Context, t *check.T) {
 
 func orderStable(ctx context.Context, t *check.T) {
 	first := scenario.AllTools(ctx, t, t.As(check.Agent))
-	t.Expect(scenario.AllTools(ctx, t, t.As(check.Agent))).To(listSame(first), "listed twice")
+	t.Expect(scenario.AllTools(ctx, t, t.As(check.Agent))).To(match.ListSame(first), "listed twice")
 	t.ExpireCaches()
-	t.Expect(scenario.AllTools(ctx, t, t.As(check.Agent))).To(listSame(first), "listed again after all caches expired")
+	t.Expect(scenario.AllTools(ctx, t, t.As(check.Agent))).To(match.ListSame(first), "listed again after all caches expired")
 
-	who := scenario.Agents(ctx, t)
-	change := scenario.SiteChanger(ctx, t, who)
-	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "list/order-stable")), func() func(scenario.Step) *scenario.Counterexample {
-		before := map[check.Identity]check.Listing{}
-		return func(s scenario.Step) *scenario.Counterexample {
-			if s.Does != scenario.Listing {
-				scenario.ApplyStep(ctx, t, s, who, change, before)
-				return nil
-			}
-			now := t.As(s.Who).MustListAll(ctx)
-			last, seen := before[s.Who]
-			before[s.Who] = now
-			if !seen {
-				return nil
-			}
-			return scenario.Falsify(now, listSame(last))
-		}
-	})
-	if wrong != nil {
+	if wrong := scenario.ListsAndDescribes(ctx, t, "list/order-stable"); wrong != nil {
 		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
 	}
 }

@@ -24,13 +24,6 @@ func beToolList() types.GomegaMatcher {
 	})
 }
 
-// listSame matches a listing of the same names in the same order as another.
-func listSame(other check.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same tools in the same order as before", Fault: func(l check.Listing) string {
-		return match.OtherNames(other.Names(), l.Names())
-	}}
-}
-
 // listEachOnce matches a listing that ends, contains no tool twice, and lacks none of the methods.
 func listEachOnce(t *check.T, methods []*fixtures.Method) *match.ListingMatcher {
 	return listEachOnceBut(func(l check.Listing) string {

@@ -132,7 +132,7 @@ func pooled(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
 	t.Upstream.Mark()
-	const invokes, handful, telling = 200, 10, 60
+	const invokes, handful, telling = 200, 10, 20
 	for n := range invokes {
 		if n >= telling && connections(t)*invokes <= handful*n { // as few as all may have, in proportion
 			break
