@@ -1,0 +1,48 @@
+# What the rows of statements/*.bash call. bridgecheck is on the PATH, each page has a directory of its own.
+set -o pipefail
+export LANG=C.UTF-8 NO_PROXY=127.0.0.1 COLUMNS=1000
+
+# serve NAME ARGUMENT…: bridgecheck serves until the row ends, or the page; $NAME is its URL, NAME.log what it prints, NAME.pid its id.
+serve() {
+	local name=$1
+	shift
+	case " $* " in *" --listen "*) ;; *) set -- "$@" --listen 127.0.0.1:0 ;; esac
+	bridgecheck "$@" >"$name.log" 2>&1 &
+	echo $! >"$name.pid"
+	for _ in $(seq 300); do
+		printf -v "$name" %s "$(sed -n 's/^listening on //p' "$name.log" | head -n 1)"
+		test -z "${!name}" || return 0
+		kill -0 $! 2>/dev/null || break
+		sleep 0.03
+	done
+	echo "bridgecheck $* does not serve:"
+	cat "$name.log"
+	return 1
+}
+
+# exits CODE COMMAND…: the command ends with the code; what it prints is in said.
+exits() {
+	local want=$1 code=0
+	shift
+	"$@" >said 2>&1 </dev/null || code=$?
+	test "$code" = "$want" || { echo "exit code $code, not $want: $*"; cat said; return 1; }
+}
+
+# gets STATUS ARGUMENT…: curl receives the status; head and body are in said.
+gets() {
+	local want=$1 code
+	shift
+	code=$(curl --silent --include --output said --max-time 20 --write-out '%{http_code}' "$@") || true
+	sed -i 's/\r$//' said
+	test "$code" = "$want" || { echo "status $code, not $want: curl $*"; cat said; return 1; }
+}
+
+# says PATTERN…: a line of said matches each; silent PATTERN…: none does.
+says() { for p; do grep -qE -e "$p" said || { echo "no line matches $p:"; head -c 4000 said; return 1; }; done; }
+silent() { for p; do ! grep -E -e "$p" said || { echo "a line matches $p"; return 1; }; done; }
+
+# not COMMAND…: it fails; "! COMMAND" ends no row.
+not() { ! "$@"; }
+
+# soon COMMAND…: it succeeds within 10 s.
+soon() { for _ in $(seq 100); do "$@" >soon.log 2>&1 && return; sleep 0.1; done; cat soon.log; "$@"; }
