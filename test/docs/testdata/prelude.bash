@@ -46,3 +46,15 @@ not() { ! "$@"; }
 
 # soon COMMAND…: it succeeds within 10 s.
 soon() { for _ in $(seq 100); do "$@" >soon.log 2>&1 && return; sleep 0.1; done; cat soon.log; "$@"; }
+
+# call STATUS URL TOOL [ARGUMENTS [CURL-ARGUMENT…]]: agent calls the tool of the bridge.
+call() { gets "$1" -u agent:agent-pass --json "{\"name\":\"$3\",\"arguments\":${4:-{\}}}" "${@:5}" "$2/mcp/tools/invoke"; }
+
+# lists STATUS URL [CURL-ARGUMENT…]: the list of the bridge, as agent.
+lists() { gets "$1" -u agent:agent-pass "${@:3}" "$2/mcp/tools/list"; }
+
+# control NAME: the URL of the control plane of what serves under the name.
+control() { sed -n 's|^the control plane is at \(.*\)/$|\1|p' "$1.log"; }
+
+# fault JSON: the control plane $M arms it, in place of all others.
+fault() { curl -s -X DELETE "$M/faults"; curl -s --fail-with-body --json "$1" "$M/faults"; }

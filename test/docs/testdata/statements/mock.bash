@@ -1,5 +1,5 @@
 serve SITE mock --control 127.0.0.1:0
-M=$(sed -n 's|^the control plane is at \(.*\)/$|\1|p' SITE.log)
+M=$(control SITE)
 serve TWO mock --jsonrpc 2
 serve MCP mock --with-module mcp
 cat >site.yaml <<'END'
@@ -28,7 +28,7 @@ serve STRICT mock --site site.yaml
 rpc() { gets "$1" -u agent:agent-pass --json "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$2\",\"params\":${3:-{\}}}" "${4:-$SITE}/jsonrpc"; }
 # post STATUS METHOD [PARAMS]: a message to the module mcp.
 post() { gets "$1" -u agent:agent-pass --json "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$2\",\"params\":${3:-{\}}}" $MCP/mcp/post; }
-control() { gets "$1" -X "$2" "$M/$3" "${@:4}"; }
+plane() { gets "$1" -X "$2" "$M/$3" "${@:4}"; }
 
 #> the built-in site `default` on 127.0.0.1:8080
 exits 0 bridgecheck mock --help
@@ -242,10 +242,10 @@ gets 401 $TOKEN/-/mock/site
 #> Bad input is
 #> refused with 4xx and `{"error": what and where}`, and changes nothing.
 before=$(curl -s $M/site | md5sum)
-control 400 PATCH site --json '{"roles":{"agent":{"grant":["no such permission"]}}}'
+plane 400 PATCH site --json '{"roles":{"agent":{"grant":["no such permission"]}}}'
 says '^\{"error":'
-control 400 PATCH site --json '{"rolls":{}}'
-control 400 POST faults --json '{"kind":"no-such-kind"}'
+plane 400 PATCH site --json '{"rolls":{}}'
+plane 400 POST faults --json '{"kind":"no-such-kind"}'
 test "$before" = "$(curl -s $M/site | md5sum)"
 
 #> Without a token the `Host` must be `127.0.0.1`, `[::1]` or `localhost` (else 403: another name may
@@ -264,12 +264,12 @@ gets 415 -X PUT $M/site -H 'Content-Type: text/plain' --data-binary @site.yaml
 
 #> or {"modules":["NAME"]}; "enable" brings them back
 serve MODULES mock --site transcripts --control 127.0.0.1:0
-M=$(sed -n 's|^the control plane is at \(.*\)/$|\1|p' MODULES.log)
+M=$(control MODULES)
 has() { curl -s -u admin:admin-pass $MODULES/jsonrpc/methods | grep -q '"plugins.list"'; }
 has
-control 204 PATCH site --json '{"disable":{"modules":["jsonrpc_core"]}}'
+plane 204 PATCH site --json '{"disable":{"modules":["jsonrpc_core"]}}'
 not has
-control 204 PATCH site --json '{"enable":{"modules":["jsonrpc_core"]}}'
+plane 204 PATCH site --json '{"enable":{"modules":["jsonrpc_core"]}}'
 has
 
 #> how often it ran
@@ -293,7 +293,7 @@ curl -s $M/faults --json '{"kind":"status","status":503,"method":"content.*"}'
 curl -s $M/faults --json '{"kind":"status","status":502,"method":"content.*"}'
 rpc 503 content.types
 curl -s -X DELETE $M/faults
-control 400 POST faults --json '{"kind":"status","status":503,"method":"no.such.method"}'
+plane 400 POST faults --json '{"kind":"status","status":503,"method":"no.such.method"}'
 says '"error"'
 rpc 200 content.types
 
