@@ -25,7 +25,7 @@ exits() {
 	local want=$1 code=0
 	shift
 	"$@" >said 2>&1 </dev/null || code=$?
-	test "$code" = "$want" || { echo "exit code $code, not $want: $*"; cat said; return 1; }
+	test "$code" = "$want" || { echo "exit code $code, not $want: $*"; head -c 2000 said; return 1; }
 }
 
 # gets STATUS ARGUMENT…: curl receives the status; head and body are in said.
@@ -34,11 +34,11 @@ gets() {
 	shift
 	code=$(curl --silent --include --output said --max-time 20 --write-out '%{http_code}' "$@") || true
 	sed -i 's/\r$//' said
-	test "$code" = "$want" || { echo "status $code, not $want: curl $*"; cat said; return 1; }
+	test "$code" = "$want" || { echo "status $code, not $want: curl $*"; head -c 2000 said; return 1; }
 }
 
 # says PATTERN…: a line of said matches each; silent PATTERN…: none does.
-says() { for p; do grep -qE -e "$p" said || { echo "no line matches $p:"; head -c 4000 said; return 1; }; done; }
+says() { for p; do grep -qE -e "$p" said || { echo "no line matches $p:"; head -c 2000 said; return 1; }; done; }
 silent() { for p; do ! grep -E -e "$p" said || { echo "a line matches $p"; return 1; }; done; }
 
 # not COMMAND…: it fails; "! COMMAND" ends no row.
