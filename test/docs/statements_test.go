@@ -97,6 +97,9 @@ func prove(t *testing.T, group *processtree.Group, file, before string, rows []s
 		return string(text)
 	}
 	for i, row := range rows {
+		if said := printed(fmt.Sprintf("row-%d.log", i)); strings.Contains(said, "NOT TESTED") {
+			t.Logf("%s:%d: %s", file, row.line, said)
+		}
 		must.Expect(t, printed(fmt.Sprintf("row-%d", i)) == "0\n", "%s:%d: it is not true that%s%s", file, row.line, row.says, printed(fmt.Sprintf("row-%d.log", i)))
 	}
 	must.Expect(t, err == nil, "%s: %v\n%s", file, err, printed("log"))

@@ -46,3 +46,41 @@ for i in 1 2 3 4; do call 200 $A whoami; done
 gets 200 $A/metrics
 says '^bridge_shared_up 0$' '^bridge_shared_total[{].*outcome="'
 soon grep -qi 'store\|shared' A.log
+
+#> | with `session_keys` alone | with `shared` as well |
+#>
+#> | `POST /mcp/admin/invalidate` | reaches one replica; the others when the TTL is over | reaches all |
+#>
+#> | a session that its client ended | is over at one replica | is over at all |
+#>
+#> | `rate_limit`, the `auth_` limits | count at each replica: set them to a part | count at all together |
+if command -v redis-server >/dev/null; then
+	for try in 1 2 3 4 5; do
+		PORT=$((20000 + RANDOM % 20000))
+		redis-server --port $PORT --bind 127.0.0.1 --save '' --daemonize no >redis.log 2>&1 &
+		soon grep -q 'Ready to accept' redis.log && break
+	done
+	serve A bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 1 --rate-burst 1
+	serve B bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 1 --rate-burst 1
+	for u in $A $B; do
+		lists 200 $u
+		up() { gets 200 $u/metrics; says '^bridge_shared_up 1$'; }
+		soon up
+	done
+	call 200 $A whoami
+	call 429 $B whoami
+	curl -s -X PATCH $M/site --json '{"disable":{"methods":["content.count"]}}'
+	gets 200 -X POST -u admin:admin-pass $A/mcp/admin/invalidate
+	gone() { gets 404 -u agent:agent-pass "$B/mcp/tools/describe?name=content.count"; }
+	soon gone
+	curl -s -X PATCH $M/site --json '{"enable":{"methods":["content.count"]}}'
+	post() { gets $1 -u agent:agent-pass $2/mcp -H 'Accept: application/json, text/event-stream' --json "$3" "${@:4}"; }
+	post 200 $A '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
+	post 200 $B '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' -H "Mcp-Session-Id: $SESSION"
+	curl -s -o /dev/null -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $A/mcp
+	over() { post 404 $B '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' -H "Mcp-Session-Id: $SESSION"; }
+	soon over
+else
+	echo "NOT TESTED: redis-server is not installed"
+fi
