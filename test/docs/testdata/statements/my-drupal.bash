@@ -98,3 +98,17 @@ exits 0 bridgecheck fixtures export default --drupal-module fixtures-module
 test -s fixtures-module/bridgecheck_fixtures.info.yml
 exits 0 bridgecheck fixtures export default --drupal-module fixtures-two --jsonrpc 2
 not diff -rq fixtures-module fixtures-two
+
+#> (each tool some 30 times), and `upstream/pooled` (one tool 60 times, and 200 times where the bridge does not keep its connections).
+sed /^url/d bridge.yaml >counted.yaml
+printf 'invocations: [{tool: content.types}]\n' >>counted.yaml
+runs() { curl -s $M/runs/content.types | tr -dc 0-9; }
+before=$(runs)
+exits 0 bridgecheck run --exec 'bridgecheck bridge' --drupal-proxy 127.0.0.1:0 --drupal $SITE --config counted.yaml --only invoke/runs-once
+between=$(runs)
+exits 0 bridgecheck run --exec 'bridgecheck bridge' --drupal-proxy 127.0.0.1:0 --drupal $SITE --config counted.yaml --only upstream/pooled
+echo $before $between $(runs)
+test $((between - before)) -ge 20
+test $((between - before)) -le 40
+test $(($(runs) - between)) -ge 55
+test $(($(runs) - between)) -le 65

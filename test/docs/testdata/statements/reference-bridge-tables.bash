@@ -94,9 +94,10 @@ curl -s -X DELETE $M/faults
 
 #> read_only` | | `BRIDGE_READ_ONLY` | only tools that change nothing: readOnlyHint is true or, where a method has no hint, its id ends like that of a reading method, such as content.list |
 serve B bridge --drupal $SITE --read-only
-shows() { gets $1 -u agent:agent-pass "$B/mcp/tools/describe?name=$2"; }
-shows 200 content.list
-shows 404 content.create
+shows() { gets $1 -u service:service-pass "$2/mcp/tools/describe?name=$3"; }
+shows 200 $B content.list
+shows 200 $BRIDGE content.create
+shows 404 $B content.create
 
 #> | `naming` | `id` | `BRIDGE_NAMING` | tool names: id (unchanged) or underscore (all but letters, digits, _ and - turned into _, at most 64 characters) |
 serve B bridge --drupal $SITE --naming underscore

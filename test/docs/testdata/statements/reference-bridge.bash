@@ -287,3 +287,39 @@ grep -qi '^Retry-After: 1' heads
 #> | credentials | 16 KiB of a bearer token, 2 KiB of a name and a password; 8 KiB of claims, of them 1 KiB for the subject | 401 |
 gets 401 -u "agent:$(head -c 2049 /dev/zero | tr '\0' x)" $BRIDGE/mcp/tools/list
 gets 401 -H "Authorization: Bearer $(head -c 16385 /dev/zero | tr '\0' x)" $BRIDGE/mcp/tools/list
+
+#> | connections | `max_connections`, `max_connections_per_client` | 503, and the connection is closed; probes are served all the same, and a connection whose first request head is not complete after 0.25 s loses its place to others |
+serve FEW bridge --drupal $SITE --max-connections 3
+opens() { eval "exec $1<>/dev/tcp/127.0.0.1/${FEW##*:}"; }
+for i in 4 5 6; do opens $i; done
+sleep 0.3
+lists 200 $FEW
+exec 4>&- 5>&- 6>&-
+for i in 4 5 6; do
+	opens $i
+	printf 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n' >&$i
+	read -r -t 5 line <&$i
+done
+lists 503 $FEW
+says '"overloaded"' '^Connection: close' '^Retry-After: 1$'
+gets 200 $FEW/healthz
+gets 200 $FEW/readyz
+
+#> ```yaml
+#> types:
+#>   geofield:
+#>     schema: {type: object, properties: {lat: {type: number}, lon: {type: number}}, required: [lat, lon]}
+#>   rating:
+#>     schema: {type: integer, minimum: 1}
+#>     settings: {stars: maximum}     # the field's setting stars becomes the schema's maximum
+cat >fields.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: a.b, mcp: {}, behaviour: echo, params: {at: {drupal: geofield}, stars: {drupal: rating, settings: {stars: 5}}, all: {drupal: string, cardinality: 3}, other: {drupal: unheard_of}}}
+END
+sed -n '/^types:$/,/^```$/p' "$ROOT/docs/reference-bridge.md" | sed '/^```$/d' >types.yaml
+serve FIELDS mock --site fields.yaml
+serve B bridge --drupal $FIELDS --config types.yaml
+gets 200 -u agent:agent-pass "$B/mcp/tools/describe?name=a.b"
+says '"lat":\{"type":"number"\}' '"stars":\{[^}]*"maximum":5' '"all":\{"type":"array"'

@@ -37,3 +37,4 @@ grep -qE '"severity": "(exposure|execution|protocol|form)"' bad/report.json
 #> writes JSON so, too.
 exits 0 bridgecheck report convert report --to json
 says '^\{'
+
