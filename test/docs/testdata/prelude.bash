@@ -28,6 +28,9 @@ exits() {
 	test "$code" = "$want" || { echo "exit code $code, not $want: $*"; head -c 2000 said; return 1; }
 }
 
+# any COMMAND…: however it ends, what it prints is in said.
+any() { "$@" >said 2>&1 </dev/null || true; }
+
 # gets STATUS ARGUMENT…: curl receives the status; head and body are in said.
 gets() {
 	local want=$1 code

@@ -37,7 +37,7 @@ says '^Allow: .*POST' '^Allow: .*GET' '^Allow: .*DELETE'
 DRUPAL_URL=$SITE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass bridgecheck bridge --stdio <<<'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' >said
 says serverInfo
 opens 2025-11-25
-gets 204 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $BRIDGE/mcp || gets 200 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $BRIDGE/mcp
+gets 204 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $BRIDGE/mcp
 post 404 tools/list
 
 #> | revisions | 2026-07-28 (no sessions), 2025-11-25 and 2025-06-18 (with sessions) |
@@ -128,3 +128,12 @@ post 200 tools/call '{"name":"a.image","arguments":{}}'
 says '"type":"image"' '"mimeType":"image..?png"'
 post 200 tools/call '{"name":"a.structured","arguments":{}}'
 silent '"type":"image"'
+
+#> `curl -i http://127.0.0.1:8081/mcp`: any response is the bridge's; a 403 says which setting to change |
+gets 403 -H 'Host: bridge.example' $BRIDGE/mcp
+says 'allowed_hosts'
+
+#> Every method with the McpTool attribute is a tool, for accounts that may see it.
+post 200 tools/list
+says '"content\.list"'
+silent '"content\.unlisted"'

@@ -28,7 +28,7 @@ serve COOKIES bridge --drupal $SITE --credentials cookie
 sed -i "s|^url: .*|url: $COOKIES|" login.yaml
 printf 'capabilities: [auth-cookie, -auth-basic]\n' >>login.yaml
 curl -s -X DELETE $M/journal
-bridgecheck run --config login.yaml --only 'list/*' --report-dir logged >said 2>&1 || true
+any bridgecheck run --config login.yaml --only 'list/*' --report-dir logged
 test "$before" = "$(curl -s $M/site | md5sum)"
 curl -s "$M/journal" | grep -q '"path":"/user/login"'
 curl -s "$M/journal" | grep -q '"path":"/user/logout"'
@@ -71,7 +71,7 @@ curl -s "$M/journal?route=methods&user=agent" | grep -q '"http_method":"GET"'
 cp bridge.yaml calls.yaml
 sed -i /^url/d calls.yaml
 printf 'invocations: [{tool: content.list}]\n' >>calls.yaml
-bridgecheck run --exec 'bridgecheck bridge' --drupal-proxy 127.0.0.1:0 --drupal $SITE --config calls.yaml --only invoke/runs-once --only invoke/not-cached --only upstream/post-only --only upstream/http-error >said 2>&1 || true
+any bridgecheck run --exec 'bridgecheck bridge' --drupal-proxy 127.0.0.1:0 --drupal $SITE --config calls.yaml --only invoke/runs-once --only invoke/not-cached --only upstream/post-only --only upstream/http-error
 cat said
 test $(grep -c '"verdict": "pass"' bridgecheck-report/report.json) = 4
 
@@ -81,7 +81,7 @@ test $(grep -c '"verdict": "pass"' bridgecheck-report/report.json) = 4
 #> Its credentials are variables: `$AGENT_PASSWORD`
 serve SMALL bridge --drupal $SITE --page-size 7
 printf 'url: %s\n%s\nsettings: {page_size: 8}\n' "$SMALL" "$agent" >small.yaml
-bridgecheck run --config small.yaml --drupal $SITE --only list/page-size --report-dir failed >said 2>&1 || true
+any bridgecheck run --config small.yaml --drupal $SITE --only list/page-size --report-dir failed
 grep -q 'AGENT_PASSWORD' failed/report.html
 not grep -q 'agent-pass' failed/report.html failed/report.json
 exits 0 bridgecheck replay failed list/page-size
@@ -90,7 +90,7 @@ exits 1 bridgecheck replay failed list/page-size --to $OTHER --yes
 
 #> Passwords, tokens, cookies and the values of custom headers are removed from everything that is written, by their value,
 #> also where a bridge shows them percent-encoded, as JSON escapes, as HTML entities, in base64 or in hexadecimal.
-bridgecheck run --config bridge.yaml --only 'access/*' --report-dir secrets >said 2>&1 || true
+any bridgecheck run --config bridge.yaml --only 'access/*' --report-dir secrets
 not grep -rqE "agent-pass|$(printf agent:agent-pass | base64)" secrets said
 
 #> (`--jsonrpc 2` for the line 2)

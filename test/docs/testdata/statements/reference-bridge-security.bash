@@ -91,7 +91,7 @@ lists 429 $B -u agent:wrong
 soon grep -q 'msg=refused kind=throttled status=429' B.log
 
 #> | `rate` | 429 | more calls than `rate_limit`, or than the site, allows |
-serve B bridge --drupal $SITE --rate-limit 1 --rate-burst 1
+serve B bridge --drupal $SITE --rate-limit 0.01 --rate-burst 1
 call 200 $B whoami
 call 429 $B whoami
 soon grep -q 'msg=refused kind=rate status=429' B.log
@@ -145,7 +145,7 @@ gets 200 -H "Authorization:  basic   $B64" $BRIDGE/mcp/tools/list
 gets 200 -u agent:agent-pass -H 'Cookie: SESSaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=x; SESSbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb=y' $COOKIES/mcp/tools/list
 
 #> Rate limits (`rate_limit`) count by account where the credential names one.
-serve B bridge --drupal $SITE --rate-limit 1 --rate-burst 1
+serve B bridge --drupal $SITE --rate-limit 0.01 --rate-burst 1
 call 200 $B whoami
 call 200 $B whoami '{}' -u agent2:agent2-pass
 call 429 $B whoami
@@ -249,3 +249,71 @@ SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
 gets 200 -u agent:agent-pass $C/mcp -H "Mcp-Session-Id: $SESSION" -H 'Accept: application/json, text/event-stream' --json '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 gets 404 -u agent2:agent2-pass $C/mcp -H "Mcp-Session-Id: $SESSION" -H 'Accept: application/json, text/event-stream' --json '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 gets 404 -u agent:agent-pass $BRIDGE/mcp -H "Mcp-Session-Id: $SESSION" -H 'Accept: application/json, text/event-stream' --json '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+
+#> Attempts under way count as if they failed, so that many at once get no further.
+serve B bridge --drupal $SITE
+fault '{"kind":"delay","delay":"500ms","route":"methods","count":30}'
+curl -s -X DELETE $M/journal
+for i in $(seq 12); do printf 'url = "%s/mcp/tools/list"\nuser = "agent:wrong%s"\noutput = "/dev/null"\nnext\n' $B $i; done | sed '$d' >many
+curl -s --parallel --parallel-immediate --config many || true
+test "$(curl -s "$M/journal?route=methods" | grep -o '"seq":' | wc -l)" -le 4
+curl -s -X DELETE $M/faults
+
+#> A session that went unused for `session_idle` ends.
+serve B bridge --drupal $SITE --session-idle 300ms
+post() { gets $1 -u agent:agent-pass $2/mcp -H 'Accept: application/json, text/event-stream' --json "$3" ${SESSION:+-H "Mcp-Session-Id: $SESSION"}; }
+INITIALIZE='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+opens() { SESSION=; post 200 $1 "$INITIALIZE"; SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said); }
+opens $B
+sleep 1
+post 404 $B '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+
+#> Such a session lasts for `session_life`,
+#> used or not
+#>
+#> Without `shared`, a `DELETE` ends a session on the replica that receives it; on the others it lasts until
+#> `session_life` is over.
+#>
+#> To rotate, put the new
+#> key first, reload all replicas, and remove the old key when `session_life` is over.
+post() { gets $1 -u agent:agent-pass $2/mcp -H 'Accept: application/json, text/event-stream' --json "$3" ${SESSION:+-H "Mcp-Session-Id: $SESSION"}; }
+INITIALIZE='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+PING='{"jsonrpc":"2.0","id":2,"method":"ping"}'
+opens() { SESSION=; post 200 $1 "$INITIALIZE"; SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said); }
+OLD=the-old-secret-of-more-than-32-characters-0123456789 NEW=the-new-secret-of-more-than-32-characters-0123456789
+BRIDGE_SESSION_KEYS=$OLD serve A bridge --drupal $SITE
+BRIDGE_SESSION_KEYS=$NEW,$OLD serve B bridge --drupal $SITE
+BRIDGE_SESSION_KEYS=$NEW serve C bridge --drupal $SITE --session-life 1s
+opens $A
+post 200 $B "$PING"
+post 404 $C "$PING"
+gets 204 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $A/mcp
+post 404 $A "$PING"
+post 200 $B "$PING"
+opens $B
+
+opens $C
+post 200 $C "$PING"
+sleep 1.3
+post 404 $C "$PING"
+
+#> One credential may hold 2,500 sessions
+#>
+#> A session in use ends for nobody: when there is no other, `initialize`
+#> gets 503 with `Retry-After`.
+serve B bridge --drupal $SITE
+INITIALIZE='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+A='Accept: application/json, text/event-stream'
+curl -s -i -u agent:agent-pass -H "$A" --json "$INITIALIZE" "$B/mcp?[1-2500]" | tr -d '\r' | sed -n 's/^Mcp-Session-Id: //Ip' >ids
+test $(wc -l <ids) = 2500
+while read -r id; do
+	printf 'url = "%s/mcp"\nuser = "agent:agent-pass"\nheader = "%s"\nheader = "Content-Type: application/json"\nheader = "Mcp-Session-Id: %s"\ndata = "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":2,\\"method\\":\\"ping\\"}"\noutput = "/dev/null"\nnext\n' "$B" "$A" "$id"
+done <ids | sed '$d' >pings
+curl -s --config pings
+gets 503 -u agent:agent-pass -H "$A" --json "$INITIALIZE" $B/mcp
+says '^Retry-After: '
+gets 200 -u agent2:agent2-pass -H "$A" --json "$INITIALIZE" $B/mcp
+
+#> Only regular files are read.
+mkfifo pipe.pem
+exits 2 timeout 5 bridgecheck bridge --drupal $SITE --tls-cert pipe.pem --tls-key pipe.pem --listen 127.0.0.1:0

@@ -161,7 +161,7 @@ lists 502 $SHORT
 curl -s -X DELETE $M/faults
 
 #> | `rate_burst` | `10` | | calls that may come at once under rate_limit |
-serve B bridge --drupal $SITE --rate-limit 1
+serve B bridge --drupal $SITE --rate-limit 0.01
 curl -s -o /dev/null -w '%{http_code}\n' -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-15]" >codes
 test $(grep -c 200 codes) -ge 10
 test $(grep -c 429 codes) -ge 3
