@@ -44,6 +44,9 @@ gets() {
 says() { for p; do grep -qE -e "$p" said || { echo "no line matches $p:"; head -c 2000 said; return 1; }; done; }
 silent() { for p; do ! grep -E -e "$p" said || { echo "a line matches $p"; return 1; }; done; }
 
+# constant FILE PATTERN: the file of the tree has it, for what takes too long or too much to see.
+constant() { grep -qE -e "$2" "$ROOT/$1" || { echo "$1 has no $2"; return 1; }; }
+
 # not COMMAND…: it fails; "! COMMAND" ends no row.
 not() { ! "$@"; }
 

@@ -97,3 +97,14 @@ exits 0 bridgecheck run --exec 'bridgecheck bridge' --only describe/missing-name
 serve PAGES report serve reports
 gets 200 $PAGES
 says '<html'
+
+#> reports each failure, up to 100 (`findings` in report.json).
+constant suites/check/findings.go 'maxFindings +=  *100$'
+
+#> `--write-baseline` writes one entry for each tool and caller; when another one fails, the clause fails and the message says
+#> which. Leave `tool` and `identity` out to excuse the clause for all.
+exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --write-baseline known.yaml
+printf 'known:\n- {clause: list/page-size, identity: nobody, reason: x}\n' >narrow.yaml
+printf 'known:\n- {clause: list/page-size, reason: x}\n' >wide.yaml
+exits 0 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --baseline wide.yaml
+exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --baseline narrow.yaml

@@ -137,3 +137,15 @@ says 'allowed_hosts'
 post 200 tools/list
 says '"content\.list"'
 silent '"content\.unlisted"'
+
+#> what it says of an active token is
+#> used for 30 s.
+#>
+#> Keys are fetched when a token names an unknown one, at most every 5 s, and used for an hour while the authorization
+#> server is down
+#>
+#> Clocks may differ by 10 s.
+constant bridge/oauth/introspect.go 'introspectionKept = 30 \* time\.Second$'
+constant bridge/oauth/keys.go 'keysRetry +=  *5 \* time\.Second'
+constant bridge/oauth/keys.go 'keysStale +=  *time\.Hour'
+constant bridge/oauth/oauth.go 'leeway +=  *10 \* time\.Second'

@@ -364,3 +364,15 @@ echo '{"id":"mine/login","as":"agent","auth":"none","fresh_cache":true,"request"
 BRIDGECHECK_PASSWORD_AGENT=agent-pass exits 0 bridgecheck mock record --url $SITE --cases login.jsonl --out logins
 grep -rq '"status": *200' logins
 not grep -rE 'agent-pass|SESS[0-9a-f]*=[A-Za-z0-9]' logins
+
+#> It is a ring in memory of 32,768 entries and 128 MiB of headers, bodies and calls, whichever is full first
+#>
+#> (some 100 KiB)
+constant mockdrupal/journal/journal.go 'DefaultLimit +=  *32_768 '
+constant mockdrupal/journal/journal.go 'MaxBytes +=  *128 << 20 '
+fault '{"kind":"huge","size":16777216,"route":"jsonrpc","count":1}'
+curl -s -X DELETE $M/journal
+curl -s --max-filesize 1 -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"content.types"}' $SITE/jsonrpc | head -c 1000 >first || true
+curl -s $M/journal | sed -n 's/.*"bytes_taken":\([0-9]*\).*/\1/p' >taken
+cat taken
+test "$(cat taken)" -lt 8000000

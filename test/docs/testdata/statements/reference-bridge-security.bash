@@ -317,3 +317,25 @@ gets 200 -u agent2:agent2-pass -H "$A" --json "$INITIALIZE" $B/mcp
 #> Only regular files are read.
 mkfifo pipe.pem
 exits 2 timeout 5 bridgecheck bridge --drupal $SITE --tls-cert pipe.pem --tls-key pipe.pem --listen 127.0.0.1:0
+
+#> A token that is refused
+#> is not asked about again for 5 s.
+#>
+#> at most every 5 seconds and for
+#> at most 10 seconds each.
+#>
+#> A token with an unknown key waits for one refresh, at
+#> most 3 seconds. Keys are used for 10 minutes without asking, and for 1 hour while the authorization server does not respond.
+#>
+#> all together 200 and then 10 in a second
+#>
+#> A command to the store is given
+#> up after 100 ms
+constant bridge/oauth/introspect.go 'refusalKept = 5 \* time\.Second$'
+constant bridge/oauth/keys.go 'keysRetry +=  *5 \* time\.Second'
+constant bridge/oauth/keys.go 'keysWait +=  *10 \* time\.Second'
+constant bridge/oauth/keys.go 'unknownWait +=  *3 \* time\.Second'
+constant bridge/oauth/keys.go 'keysFresh +=  *10 \* time\.Minute'
+constant bridge/oauth/keys.go 'keysStale +=  *time\.Hour'
+constant bridge/observe/bounded.go 'lineRate, lineBurst = 10, 200$'
+constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'

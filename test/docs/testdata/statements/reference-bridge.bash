@@ -230,7 +230,7 @@ says 'time limit of one request to the site.*|default 30s'
 
 #> On SIGTERM `/readyz` and `/` say 503 and responses close their connections; after `drain_pause`, unset by default,
 #> the bridge takes no more connections, and requests under way have 10 s to end.
-serve DRAIN bridge --drupal $SITE --drain-pause 2s
+serve DRAIN bridge --drupal $SITE --drain-pause 1s
 lists 200 $DRAIN
 silent '^Connection: close'
 kill $(cat DRAIN.pid)
@@ -343,3 +343,16 @@ serve B bridge --drupal $WIDE
 call 400 $B a.b "{\"n\":[$(printf '"x",%.0s' $(seq 200))1]}"
 test $(grep -o '"schema_path"' said | wc -l) -le 51
 test $(grep -o '"schema_path"' said | wc -l) -ge 50
+
+#> Idle connections stay open for 3 minutes
+#>
+#> the 25 s between two of their comments
+#>
+#> What the bridge refuses it
+#> reads to its end, up to 64 MiB
+#>
+#> 4 million, some 0.2 s; 50 violations
+constant bridge/serve.go 'idleTime = 3 \* time\.Minute$'
+constant bridge/mcp/stream.go 'keepAlive = 25 \* time\.Second$'
+constant bridge/body/body.go 'maxDrained = 64 << 20$'
+constant bridge/schema/evaluate.go 'maxSteps = 4_000_000$'

@@ -38,3 +38,8 @@ grep -qE '"severity": "(exposure|execution|protocol|form)"' bad/report.json
 exits 0 bridgecheck report convert report --to json
 says '^\{'
 
+#> report.json holds 16 KiB of a body.
+#>
+#> holds the whole body (up to 4 MiB)
+constant suites/check/evidence.go 'KeptBody +=  *16 << 10 '
+constant reports/bodies.go 'MaxWhole = 4 << 20$'

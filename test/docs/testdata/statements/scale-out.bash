@@ -94,3 +94,12 @@ any bridgecheck run --contract draft --url $A --url $B --mock-listen ${FREE#http
 not grep -q '"verdict": "fail"' bridgecheck-report/report.json
 grep -q '"verdict": "pass"' bridgecheck-report/report.json
 grep -q '"verdict": "not-testable"' bridgecheck-report/report.json
+
+#> or 10,000 events follow while a replica is away
+#>
+#> A command takes 100 ms at most
+#>
+#> and tries to reach the store twice a second.
+constant bridge/shared/events.go 'kept +=  *"10000"'
+constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'
+constant bridge/shared/shared.go 'retryTime +=  *500 \* time\.Millisecond'

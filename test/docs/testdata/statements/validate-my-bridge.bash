@@ -64,7 +64,7 @@ exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 
 says '^FAILED  list/page-size  MUST' 'expected' 'curl '
 
 #> `--fail-fast` ends the run after the first MUST that fails and is not excused by the baseline; the report says so.
-any bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only 'list/*' --fail-fast --report-dir fast
+any bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --only 'describe/*' --fail-fast --report-dir fast
 grep -q '"cut_short": "--fail-fast' fast/report.json
 
 #> `--rerun-failed [REPORT]` tests only the clauses that failed
@@ -136,3 +136,30 @@ test $(wc -l <said) = 1
 #> open files: below 512 for a process (`ulimit -n`) | uses fewer workers, one below 256
 exits 0 bash -c "ulimit -n 200; bridgecheck run --only describe/missing-name --verbose"
 says 'open only 200 files' 'one worker'
+
+#> which keeps the newest 8 MiB.
+#>
+#> SIGTERM, and SIGKILL five seconds later
+#>
+#> Without it there are up to 12 workers: in process four for each core
+constant cmd/bridgecheck/bridgelog.go 'maxLog +=  *8 << 20 '
+constant cmd/bridgecheck/process.go 'stopGrace +=  *5 \* time\.Second'
+constant cmd/bridgecheck/jobs.go 'mostJobs +=  *12 '
+
+#> without it the area
+#> `profile` is for all that it knows: `claude`, `openai` and `gemini`.
+exits 2 bridgecheck run --list --client nobody
+says 'claude' 'openai' 'gemini'
+
+#> The run begins as soon as the bridge responds as one to `GET /mcp/tools/list`
+printf '#!/bin/bash\nsleep 1\nexec bridgecheck bridge\n' >late.sh
+chmod +x late.sh
+exits 0 one --exec ./late.sh
+
+#> Afterwards the command and all processes that it started
+#> are ended
+printf '#!/bin/bash\nsleep 600 &\necho $! >child\nexec bridgecheck bridge\n' >child.sh
+chmod +x child.sh
+exits 0 one --exec ./child.sh
+gone() { not kill -0 $(cat child); }
+soon gone
