@@ -376,3 +376,44 @@ curl -s --max-filesize 1 -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"me
 curl -s $M/journal | sed -n 's/.*"bytes_taken":\([0-9]*\).*/\1/p' >taken
 cat taken
 test "$(cat taken)" -lt 8000000
+
+#> | names | lower case, `_` for other characters, 64 at most; of methods that get the same name the first |
+#>
+#> | outputs that are no object | wrapped as `{"result": …}` |
+#>
+#> the older `/mcp/get` with event streams.
+#>
+#> In faults and the journal `tools/list` has the route `methods`, and `tools/call` is a call of the method on the route `jsonrpc`.
+cat >names.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: A.Bc-d, mcp: {}, usage: the first, behaviour: {value: 1}, output: {type: integer}}
+- {id: a.bc_d, mcp: {}, usage: the second, behaviour: {value: 2}}
+- {id: a.very.long.name.that.goes.on.and.on.until.it.has.more.than.sixty.four.characters, mcp: {}, behaviour: {value: 3}}
+END
+serve MCP mock --with-module mcp --site names.yaml --control 127.0.0.1:0
+M=$(control MCP)
+post 200 tools/list
+cat said
+says '"name":"site_a_bc_d"' 'the first' '"name":"[a-z_]{64}"'
+silent 'the second'
+post 200 tools/call '{"name":"site_a_bc_d","arguments":{}}'
+says '"result":1\}|\{.{0,2}"result.{0,3}:1'
+gets 404 -u agent:agent-pass $MCP/mcp/get
+gets 200 "$M/journal?route=methods"
+says '/mcp/post'
+gets 200 "$M/journal?route=jsonrpc&method=A.Bc-d"
+says '/mcp/post'
+
+#> Methods
+#> that count their runs or sleep are not called; the report names them.
+exits 0 bridgecheck mock verify --url $SITE --site default --generate 20 --seed 1
+says 'count\.calls' 'slow' '20 generated requests \(seed 1\), 0 differences'
+
+#> as each account of
+#> the site file.
+exits 0 bridgecheck mock verify --url $SITE --site default --generate 100 --seed 2
+for user in outsider discoverer service norpc; do
+	test "$(curl -s "$M/journal?user=$user&limit=500" | grep -o '"seq":' | wc -l)" -gt 0
+done

@@ -112,3 +112,32 @@ test $((between - before)) -ge 20
 test $((between - before)) -le 40
 test $(($(runs) - between)) -ge 55
 test $(($(runs) - between)) -le 65
+
+#> Secrets are in the environment or in files, never in the configuration, not in an address either
+printf 'url: %s\n' "${BRIDGE/\/\//\/\/agent:agent-pass@}" >address.yaml
+exits 2 bridgecheck run --config address.yaml --only describe/missing-name
+silent 'agent-pass'
+
+#> - The list of a small site has one page. `list/page-size`, `list/cursor-no-leak`, `list/cursor-other-caller` and
+#> `list/page-boundary-exact` need several: lower the page size of the bridge, and give it as `--page-size`; the message of the
+#> clause says which size helps.
+cat >tiny.yaml <<'END'
+permissions: []
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: a.b, mcp: {}, behaviour: echo}
+- {id: a.c, mcp: {}, behaviour: echo}
+- {id: a.d, mcp: {}, behaviour: echo}
+- {id: a.e, mcp: {}, behaviour: echo}
+END
+serve TINY mock --site tiny.yaml
+serve B bridge --drupal $TINY
+printf 'url: %s\n%s\n' "$B" "$agent" >tiny-run.yaml
+any bridgecheck run --config tiny-run.yaml --drupal $TINY --only list/page-size --only list/cursor-no-leak --only list/page-boundary-exact --verbose --report-dir tiny
+test $(grep -c '"verdict": "not-testable"' tiny/report.json) = 3
+says 'page.size'
+serve B bridge --drupal $TINY --page-size 2
+printf 'url: %s\n%s\n' "$B" "$agent" >tiny-run.yaml
+any bridgecheck run --config tiny-run.yaml --drupal $TINY --page-size 2 --only list/page-size --only list/cursor-no-leak --only list/page-boundary-exact --report-dir tiny
+test $(grep -c '"verdict": "pass"' tiny/report.json) = 3
