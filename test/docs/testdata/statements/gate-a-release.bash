@@ -108,3 +108,16 @@ printf 'known:\n- {clause: list/page-size, identity: nobody, reason: x}\n' >narr
 printf 'known:\n- {clause: list/page-size, reason: x}\n' >wide.yaml
 exits 0 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --baseline wide.yaml
 exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --baseline narrow.yaml
+
+#> A run tests the latest
+#> released version
+exits 0 bridgecheck run --only describe/missing-name --report-dir latest
+LATEST=$(bridgecheck checks --openapi | sed -n 's/^  version: "\(.*\)"/\1/p')
+grep -q "\"$LATEST\"" latest/report.json
+exits 0 bridgecheck run --only describe/missing-name --report-dir draft --contract draft
+not grep -q "\"$LATEST\"" draft/report.json
+
+#> All shards of a run have its id: that of the CI run, or `--run-id`.
+for n in 1 2; do GITHUB_RUN_ID=77 exits 0 bridgecheck run --only 'describe/*' --shard $n/2 --report-dir ci-$n; done
+exits 0 bridgecheck report merge ci-1 ci-2 --report-dir ci
+exits 2 bridgecheck run --only 'describe/*' --shard 1/2 --report-dir none

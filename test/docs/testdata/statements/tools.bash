@@ -60,3 +60,19 @@ exits 2 bridgecheck tools diff
 exits 3 bridgecheck tools diff none --url http://127.0.0.1:1
 for f in console markdown json sarif junit; do exits 0 bridgecheck tools diff none none --format $f; done
 exits 2 bridgecheck tools diff none none --format html
+
+#> or a file: a lock, a
+#> report, [a site file](site-files.md), or the saved result of MCP's `tools/list` (`--caller` says whose it is).
+bridgecheck fixtures export default -o site.yaml
+printf '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}}' >saved.json
+for source in site.yaml default saved.json; do
+	exits 0 bridgecheck tools lock $source -o -
+	says '"tools_lock"'
+done
+exits 0 bridgecheck tools lock saved.json --caller guest -o -
+says '"guest"'
+
+#> A report keeps the beginning of long lists: where it holds no whole one, `tools` says so.
+bridgecheck run --only list/names-unique --report-dir report >/dev/null
+exits 2 bridgecheck tools lock report/report.json -o -
+says 'the report holds no whole list of tools'

@@ -163,3 +163,19 @@ chmod +x child.sh
 exits 0 one --exec ./child.sh
 gone() { not kill -0 $(cat child); }
 soon gone
+
+#> Credentials go to this machine or to the `url` of your
+#> `--config` without a question; to another host only when you confirm it, or give `--to URL --yes`.
+exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size
+AGENT_PASSWORD=agent-pass exits 2 bridgecheck replay bridgecheck-report list/page-size --to http://bridge.invalid
+says 'bridge\.invalid'
+
+#> `--verbose` prints every failure; `groups` in report.json has all causes.
+serve EMPTY mock
+any bridgecheck run --url $EMPTY --only 'describe/*' --verbose
+for id in $(grep -B9 '"verdict": "fail"' bridgecheck-report/report.json | sed -n 's/.*"id": "\(.*\)",/\1/p'); do
+	says "$id"
+	echo $id >>failed
+done
+test $(wc -l <failed) -ge 8
+grep -q '"groups": \[' bridgecheck-report/report.json
