@@ -9,7 +9,7 @@ serve() {
 	case " $* " in *" --listen "*) ;; *) set -- "$@" --listen 127.0.0.1:0 ;; esac
 	bridgecheck "$@" >"$name.log" 2>&1 &
 	echo $! >"$name.pid"
-	for _ in $(seq 300); do
+	for _ in $(seq 1000); do
 		printf -v "$name" %s "$(sed -n 's/^listening on //p' "$name.log" | head -n 1)"
 		test -z "${!name}" || return 0
 		kill -0 $! 2>/dev/null || break
@@ -50,8 +50,8 @@ constant() { grep -qE -e "$2" "$ROOT/$1" || { echo "$1 has no $2"; return 1; }; 
 # not COMMAND…: it fails; "! COMMAND" ends no row.
 not() { ! "$@"; }
 
-# soon COMMAND…: it succeeds within 10 s.
-soon() { for _ in $(seq 100); do "$@" >soon.log 2>&1 && return; sleep 0.1; done; cat soon.log; "$@"; }
+# soon COMMAND…: it succeeds within 30 s.
+soon() { for _ in $(seq 300); do "$@" >soon.log 2>&1 && return; sleep 0.1; done; cat soon.log; "$@"; }
 
 # call STATUS URL TOOL [ARGUMENTS [CURL-ARGUMENT…]]: agent calls the tool of the bridge.
 call() { gets "$1" -u agent:agent-pass --json "{\"name\":\"$3\",\"arguments\":${4:-{\}}}" "${@:5}" "$2/mcp/tools/invoke"; }

@@ -25,7 +25,7 @@ gets 403 -u x:y -H 'Host: bridge.example' -H 'X-Forwarded-For: 203.0.113.7' $B/m
 soon grep -q client=203.0.113.7 B.log
 
 #> For a rolling restart the bridge says on SIGTERM that it is not ready, serves on for `drain_pause`, and then refuses connections.
-serve DRAIN bridge --drupal $SITE --drain-pause 1s
+serve DRAIN bridge --drupal $SITE --drain-pause 2s
 kill $(cat DRAIN.pid)
 drains() { gets 503 $DRAIN/readyz; }
 soon drains

@@ -395,8 +395,7 @@ END
 serve MCP mock --with-module mcp --site names.yaml --control 127.0.0.1:0
 M=$(control MCP)
 post 200 tools/list
-cat said
-says '"name":"site_a_bc_d"' 'the first' '"name":"[a-z_]{64}"'
+says '"name":"site_a_bc_d"' 'the first' '"name":"[a-z0-9_]{64}"'
 silent 'the second'
 post 200 tools/call '{"name":"site_a_bc_d","arguments":{}}'
 says '"result":1\}|\{.{0,2}"result.{0,3}:1'

@@ -283,7 +283,7 @@ opens() { SESSION=; post 200 $1 "$INITIALIZE"; SESSION=$(sed -n 's/^Mcp-Session-
 OLD=the-old-secret-of-more-than-32-characters-0123456789 NEW=the-new-secret-of-more-than-32-characters-0123456789
 BRIDGE_SESSION_KEYS=$OLD serve A bridge --drupal $SITE
 BRIDGE_SESSION_KEYS=$NEW,$OLD serve B bridge --drupal $SITE
-BRIDGE_SESSION_KEYS=$NEW serve C bridge --drupal $SITE --session-life 1s
+BRIDGE_SESSION_KEYS=$NEW serve C bridge --drupal $SITE --session-life 3s
 opens $A
 post 200 $B "$PING"
 post 404 $C "$PING"
@@ -294,7 +294,7 @@ opens $B
 
 opens $C
 post 200 $C "$PING"
-sleep 1.3
+sleep 3.3
 post 404 $C "$PING"
 
 #> One credential may hold 2,500 sessions

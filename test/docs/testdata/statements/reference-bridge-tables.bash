@@ -1,6 +1,6 @@
 serve SITE mock --control 127.0.0.1:0
 M=$(control SITE)
-serve BRIDGE bridge --drupal $SITE --upstream-timeout 500ms --max-answer 100000
+serve BRIDGE bridge --drupal $SITE --upstream-timeout 2s --max-answer 100000
 # refused CODE MESSAGE [DATA]: the site refuses the next call so.
 refused() { fault "{\"kind\":\"error\",\"count\":1,\"body\":\"{\\\"code\\\":$1,\\\"message\\\":\\\"$2\\\",\\\"data\\\":\\\"$3\\\"}\"}"; }
 
@@ -67,7 +67,7 @@ call 502 $BRIDGE whoami
 says '"upstream_error"' 'The site gave no usable response\.'
 
 #> | no response within upstream_timeout | 504 | `upstream_timeout` | The site did not respond in time. |
-fault '{"kind":"delay","delay":"3s","route":"jsonrpc","count":1}'
+fault '{"kind":"delay","delay":"8s","route":"jsonrpc","count":1}'
 call 504 $BRIDGE whoami
 says '"upstream_timeout"' 'The site did not respond in time\.'
 
