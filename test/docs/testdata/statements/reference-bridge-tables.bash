@@ -165,3 +165,63 @@ serve B bridge --drupal $SITE --rate-limit 0.01
 curl -s -o /dev/null -w '%{http_code}\n' -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-15]" >codes
 test $(grep -c 200 codes) -ge 10
 test $(grep -c 429 codes) -ge 3
+
+#> what makes a method a tool: attribute, patterns, or auto (the attribute where the site shows it, else patterns) |
+#>
+#> patterns of the ids of methods that do not become tools, whatever include says
+serve ATTRIBUTE bridge --drupal $SITE --expose attribute
+serve PATTERNS bridge --drupal $SITE --expose patterns --include 'content.*' --exclude content.count
+shows() { gets $1 -u agent:agent-pass "$2/mcp/tools/describe?name=$3"; }
+shows 200 $ATTRIBUTE whoami
+shows 404 $ATTRIBUTE content.unlisted
+shows 404 $PATTERNS whoami
+shows 200 $PATTERNS content.unlisted
+shows 404 $PATTERNS content.count
+
+#> how long a request for the list waits for a slow site before a cached list is served |
+serve B bridge --drupal $SITE --discovery-ttl 10ms --permission-ttl 10ms --stale-after 200ms --upstream-timeout 20s
+lists 200 $B
+fault '{"kind":"delay","delay":"10s","route":"methods"}'
+sleep 0.1
+began=$(date +%s%N)
+lists 200 $B
+test $((($(date +%s%N) - began) / 1000000)) -lt 8000
+curl -s -X DELETE $M/faults
+
+#> | `target_method` | `{target}.list` | | method that lists the valid values of an entity_reference; {target} is the entity type
+#>
+#> | `target_max` | `100` | | longest enum of such values; if there are more, the entity_reference accepts any string |
+cat >targets.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: a.b, mcp: {}, behaviour: echo, params: {kind: {drupal: entity_reference, target: node_type}}}
+- {id: node_type.list, mcp: {}, behaviour: {value: [{id: article}, {id: page}]}}
+END
+serve TARGETS mock --site targets.yaml
+serve B bridge --drupal $TARGETS
+gets 200 -u agent:agent-pass "$B/mcp/tools/describe?name=a.b"
+says '"enum":\["article","page"\]'
+for flags in '--target-max 1' '--target-method none'; do
+	serve B bridge --drupal $TARGETS $flags
+	gets 200 -u agent:agent-pass "$B/mcp/tools/describe?name=a.b"
+	silent '"enum"'
+done
+
+#> | `upstream_ca` | | `BRIDGE_UPSTREAM_CA` | file of CA certificates (PEM) that the bridge trusts for the site, beside the system's |
+exits 2 bridgecheck bridge --check-config --drupal https://drupal.invalid --upstream-ca nowhere.pem
+
+#> base address of the site, http or https |
+exits 2 bridgecheck bridge --check-config --drupal ftp://drupal.invalid
+
+#> | `session_keys` (secret) | | `BRIDGE_SESSION_KEYS` | secrets of 32+ characters that encrypt MCP sessions |
+BRIDGE_SESSION_KEYS=short exits 2 bridgecheck bridge --check-config --drupal $SITE
+
+#> a secret is in the environment or, as `NAME_file` in the configuration or `ENV_FILE` in the environment, in a file of its own.
+echo secret-of-more-than-32-characters-0123456789 >key
+chmod 600 key
+BRIDGE_SESSION_KEYS_FILE=key exits 0 bridgecheck bridge --check-config --drupal $SITE
+printf 'drupal: %s\nsession_keys_file: key\n' "$SITE" >secret.yaml
+exits 0 bridgecheck bridge --check-config --config secret.yaml
+printf 'drupal: %s\nsession_keys: secret-of-more-than-32-characters-0123456789\n' "$SITE" >secret.yaml
+exits 2 bridgecheck bridge --check-config --config secret.yaml
