@@ -30,10 +30,10 @@ type Rule struct {
 
 // errorMap is read from the top; the last entry takes what is left.
 var errorMap = []Rule{
-	{"-32600, `Access Denied`", fault.AccessDenied, "Access denied: the site does not let this caller run %t.", (*upstream.RPCError).Denied, discovery.Rights},
+	{"-32600 whose data begin with `Access Denied`", fault.AccessDenied, "Access denied: the site does not let this caller run %t.", (*upstream.RPCError).Denied, discovery.Rights},
 	{"-32601", fault.ToolNotFound, `There is no tool named "%t".`, hasCode(upstream.CodeMethodNotFound), discovery.Tools},
 	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
-	{"-32602, `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", missesParameter, discovery.Tools},
+	{"-32602 whose data begin with `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", missesParameter, discovery.Tools},
 	{"-32602, said by the method", fault.InvalidParams, "The site refused the arguments of %t: %m", hasCode(upstream.CodeInvalidParams), discovery.Tools},
 	{"any other code", fault.ExecutionError, "The tool %t failed: %m", func(*upstream.RPCError) bool { return true }, 0},
 }

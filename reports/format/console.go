@@ -269,20 +269,9 @@ func (c *Console) finding(b *strings.Builder, e entry, dir string) {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}
 	if len(e.same) > 0 {
-		c.field(b, "same", e.cause+", also of "+few(e.same))
+		c.field(b, "same", e.cause+", also of "+strings.Join(e.same, ", "))
 	}
 	b.WriteString("\n")
-}
-
-// fewNames is how many names of a list a line shows.
-const fewNames = 6
-
-// few lists names, and of many the first few and how many more there are.
-func few(names []string) string {
-	if more := len(names) - fewNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:fewNames], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 func (c *Console) field(b *strings.Builder, name, value string) {
