@@ -444,6 +444,7 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 		"no user":                    "Basic " + client.Basic("", password),
 		"an unknown user":            "Basic " + client.Basic(check.WrongCredentials.User, password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
+		"base64 in capitals":         "Basic " + strings.ToUpper(whole),
 		"no base64":                  "Basic " + user + ":" + password,
 		"no base64 characters":       "Basic %%%%",
 		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
