@@ -112,6 +112,12 @@ func freshMutants() []Mutant {
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
+		{Name: "discovery-without-data-is-an-empty-site", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "the methods are read as `response.get(\"data\", [])`",
+			Transport: onDiscovery(func(index map[string]any) {
+				if index["data"] == nil {
+					index["data"], index["meta"] = []any{}, map[string]any{"mcp": map[string]any{"discovery": true}}
+				}
+			})},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {

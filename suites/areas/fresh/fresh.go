@@ -192,6 +192,11 @@ func staleOnError(ctx context.Context, t *check.T) {
 			return // upstream/down-and-up tests the recovery
 		}
 	}
+	otherJSON := mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusOK, ContentType: "application/json", Body: `{"message":"offline"}`}
+	defer t.Drupal.Arm(otherJSON)()
+	t.Row(newcomer, "", "discovery with other JSON and status 200, without a good list", func() {
+		t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503))
+	})
 }
 
 // failedDiscoveries are ways in which the site fails a discovery request.
