@@ -118,6 +118,8 @@ func freshMutants() []Mutant {
 					index["data"], index["meta"] = []any{}, map[string]any{"mcp": map[string]any{"discovery": true}}
 				}
 			})},
+		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
+			Middleware: keepLastList()},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
@@ -258,6 +260,19 @@ func keepFirst403() middleware {
 			refused.add(key)
 		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
 			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
+		}
+	})
+}
+
+// keepLastList serves the last list to a caller that a check makes, once that caller may not list any more.
+func keepLastList() middleware {
+	lists := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
+		if last, seen := lists.get(key); x.Status == http.StatusOK {
+			lists.put(key, x.Body)
+		} else if seen && x.Status == http.StatusForbidden && strings.HasPrefix(caller(x.Request), "check") {
+			x.Status, x.Body = http.StatusOK, last
 		}
 	})
 }

@@ -310,13 +310,18 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
 	var list *check.Response
-	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Is(http.StatusOK) })).To(BeTrue(),
-		check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", fixtures.UseJSONRPC), "200 "+within, list.Outcome()))
+	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Succeeded() })).To(BeTrue(),
+		check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", fixtures.UseJSONRPC), "a list "+within, list.Outcome()))
 	t.Expect(sees(other)).To(BeFalse(), check.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Drupal.Permit(refused, fixtures.UseJSONRPC)
 	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
+	if t.Claims("discovery-permission") {
+		t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return !list.Succeeded() })).To(BeTrue(),
+			check.Mismatch(fmt.Sprintf("list after %q was revoked", fixtures.DiscoverTools), "a refusal "+within, list.Outcome()))
+	}
 }
 
 func schemaMismatch(ctx context.Context, t *check.T) {
