@@ -78,6 +78,14 @@ func accessMutants() []Mutant {
 		{Name: "password-folded", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a column compares texts by a collation", Middleware: acceptLoosePassword(func(p string) string {
 			return strings.ReplaceAll(p, "ſ", "s")
 		})},
+		{Name: "credentials-keyed-without-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the keys of a cache are compared by a collation: base64 of other letters is the same",
+			Middleware: acceptAlike(func(r *http.Request) string {
+				header := r.Header.Get("Authorization")
+				if !strings.HasPrefix(header, "Basic ") {
+					return ""
+				}
+				return strings.ToLower(header)
+			})},
 		{Name: "password-cut-at-72", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "bcrypt reads 72 bytes", Middleware: acceptLoosePassword(func(p string) string { return p[:min(len(p), 72)] })},
 		{Name: "lists-with-a-slash-for-everyone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a cache is keyed by the path as it came, and its guard by the route",
 			Middleware: func() middleware {
@@ -460,20 +468,30 @@ func acceptAnyPassword() middleware { return acceptLoosePassword(func(string) st
 
 // acceptLoosePassword takes a password for the one that was right before where both are the same to loosely.
 func acceptLoosePassword(loosely func(string) string) middleware {
+	return acceptAlike(func(r *http.Request) string {
+		name, password, ok := r.BasicAuth()
+		if !ok {
+			return ""
+		}
+		return name + ":" + loosely(password)
+	})
+}
+
+// acceptAlike takes credentials for those that were right before where both have the same key.
+func acceptAlike(key func(*http.Request) string) middleware {
 	good := newMemory[string]()
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		name, password, ok := r.BasicAuth()
-		name += ":" + loosely(password)
-		if known, seen := good.get(name); ok && seen {
+		key := key(r)
+		if known, seen := good.get(key); key != "" && seen {
 			r.Header.Set("Authorization", known)
-		} else if ok {
+		} else if key != "" {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return
 			}
 			probe := record(next, listing(r), nil)
 			if probe.Status == http.StatusOK {
-				good.put(name, r.Header.Get("Authorization"))
+				good.put(key, r.Header.Get("Authorization"))
 			}
 			setBody(r, body)
 		}

@@ -112,6 +112,15 @@ func freshMutants() []Mutant {
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
+		{Name: "discovery-without-data-is-an-empty-site", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "the methods are read as `response.get(\"data\", [])`",
+			Transport: onDiscovery(func(index map[string]any) {
+				if index["data"] == nil {
+					index["data"], index["meta"] = []any{}, map[string]any{"mcp": map[string]any{"discovery": true}}
+				}
+			})},
+		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
+			Middleware: keepLastList()},
+		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) {
@@ -235,6 +244,35 @@ func keepFirstRefusal() middleware {
 			refused.add(key)
 		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
 			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		}
+	})
+}
+
+// keepFirst403 repeats the first 403 from list forever, for callers that a check makes: others get one from a fault of the site.
+func keepFirst403() middleware {
+	refused := newSet()
+	return onResponse(toList, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization")
+		if !strings.HasPrefix(caller(x.Request), "check") {
+			return
+		}
+		if x.Status == http.StatusForbidden {
+			refused.add(key)
+		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
+		}
+	})
+}
+
+// keepLastList serves the last list to a caller that a check makes, once that caller may not list any more.
+func keepLastList() middleware {
+	lists := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
+		if last, seen := lists.get(key); x.Status == http.StatusOK {
+			lists.put(key, x.Body)
+		} else if seen && x.Status == http.StatusForbidden && strings.HasPrefix(caller(x.Request), "check") {
+			x.Status, x.Body = http.StatusOK, last
 		}
 	})
 }

@@ -247,6 +247,8 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
 			Middleware: skipOriginCheck(http.MethodGet)},
+		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "only the handler of messages checks the origin: a page can end sessions",
+			Middleware: skipOriginCheck(http.MethodDelete)},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {

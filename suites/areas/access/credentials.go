@@ -379,7 +379,7 @@ var wrongPasswords = map[string]int{"a wrong password": 0, "letters that fold to
 // spared are the names of the wrong credentials that a bridge does not get where the run spares it: the others show the same
 // faults, or name an account, which a site and a bridge lock after a few failures.
 var spared = map[string]bool{"another account's password": true, "no password": true, "no user": true, "an unknown user": true,
-	"base64 cut short": true, "no base64": true, "no base64 characters": true, "no colon": true, "a NUL after the user": true,
+	"base64 cut short": true, "base64 in capitals": true, "no base64": true, "no base64 characters": true, "no colon": true, "a NUL after the user": true,
 	"nothing after the scheme": true, "an unknown scheme": true, "the scheme alone": true, "no scheme": true, "a digest": true, "the user's name as token": true,
 	"Basic credentials as token": true, "the account's token cut short": true, "a session cut short": true}
 
@@ -444,6 +444,7 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 		"no user":                    "Basic " + client.Basic("", password),
 		"an unknown user":            "Basic " + client.Basic(check.WrongCredentials.User, password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
+		"base64 in capitals":         "Basic " + strings.ToUpper(whole),
 		"no base64":                  "Basic " + user + ":" + password,
 		"no base64 characters":       "Basic %%%%",
 		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),

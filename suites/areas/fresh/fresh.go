@@ -192,6 +192,11 @@ func staleOnError(ctx context.Context, t *check.T) {
 			return // upstream/down-and-up tests the recovery
 		}
 	}
+	otherJSON := mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusOK, ContentType: "application/json", Body: `{"message":"offline"}`}
+	defer t.Drupal.Arm(otherJSON)()
+	t.Row(newcomer, "", "discovery with other JSON and status 200, without a good list", func() {
+		t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503))
+	})
 }
 
 // failedDiscoveries are ways in which the site fails a discovery request.
@@ -276,6 +281,7 @@ func perUserTTL(ctx context.Context, t *check.T) {
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge shows all tools to every caller, whatever the permissions"}})
 	}
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	refused := t.Drupal.NewUser(fixtures.DiscoverTools) // the site itself refuses this one, by 403
 	gained := scenario.DeniedTool(t, one, check.Agent)
 	sees := func(who check.Identity) bool {
 		list := t.As(who).ListAll(ctx)
@@ -285,6 +291,7 @@ func perUserTTL(ctx context.Context, t *check.T) {
 		return slices.Contains(list.MustHold().Names(), gained)
 	}
 	describes := func(who check.Identity) bool { return t.As(who).Describe(ctx, gained).Is(http.StatusOK) }
+	t.As(refused).List(ctx)
 	if sees(one) || sees(other) || describes(one) {
 		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
@@ -299,13 +306,22 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 
 	t.Drupal.Permit(one, t.Permissions(check.Agent)...)
+	t.Drupal.Permit(refused, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	var list *check.Response
+	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Succeeded() })).To(BeTrue(),
+		check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", fixtures.UseJSONRPC), "a list "+within, list.Outcome()))
 	t.Expect(sees(other)).To(BeFalse(), check.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Drupal.Permit(refused, fixtures.UseJSONRPC)
 	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
+	if t.Claims("discovery-permission") {
+		t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return !list.Succeeded() })).To(BeTrue(),
+			check.Mismatch(fmt.Sprintf("list after %q was revoked", fixtures.DiscoverTools), "a refusal "+within, list.Outcome()))
+	}
 }
 
 func schemaMismatch(ctx context.Context, t *check.T) {
