@@ -200,7 +200,7 @@ func (w *watcher) round(ctx context.Context) {
 	w.mu.Unlock()
 	slices.Sort(failed)
 	slices.Sort(areas)
-	if failed == nil && !strings.Contains(w.flags.Claims, "-tools") && w.flags.Config == "" {
+	if failed == nil && !slices.Contains(w.flags.Claims, "-tools") && w.flags.Config == "" {
 		failed = []string{firstClause}
 	}
 	steps := [][]string{failed, slices.Compact(areas), nil}

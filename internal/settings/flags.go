@@ -57,7 +57,7 @@ func (s Setting) add(fs *pflag.FlagSet, v *Values) {
 		limit, _ := time.ParseDuration(s.Default)
 		fs.DurationVar((*time.Duration)(p), s.Flag, limit, s.Help)
 	case *[]string:
-		if s.Flag == "client" {
+		if s.Lists {
 			fs.StringSliceVar(p, s.Flag, nil, s.Help)
 		} else {
 			fs.StringArrayVar(p, s.Flag, nil, s.Help)
@@ -215,7 +215,7 @@ func (v *Values) Options(ctx context.Context, o engine.Options) (engine.Options,
 	if err != nil {
 		return o, err
 	}
-	o.Capabilities, err = engine.Claim(slices.Concat(o.Capabilities, v.claimed()), v.Claims)
+	o.Capabilities, err = engine.Claim(slices.Concat(o.Capabilities, v.claimed()), strings.Join(v.Claims, ","))
 	return o, err
 }
 

@@ -25,6 +25,7 @@ type Setting struct {
 	Suite   bool   // the Go suite has it, by the flag and by the variable BRIDGE_FLAG
 	Local   bool   // only makes sense on a command line: the Action does not have it
 	Hidden  bool   // a machine's own flag, in no help
+	Lists   bool   // of a repeatable flag: it takes several with commas, too
 
 	at func(*Values) any // pointer to its value; nil: only documented here
 }
@@ -43,7 +44,8 @@ type Values struct {
 
 // Command is what only a command line says.
 type Command struct {
-	Config, Claims                string // the changes of --capabilities
+	Config                        string
+	Claims                        []string // the changes of --capabilities
 	MoreURLs, Watch               []string
 	Replicas, Jobs                int
 	Control, MCPStdio, WithModule string
@@ -101,7 +103,7 @@ func Table() []Setting {
 			Help: "with --exec or --mcp-stdio: `name` of an environment variable to pass to the bridge; repeatable"},
 		{Flag: "ready-timeout", Default: "30s", Bound: positive("10s"), at: func(v *Values) any { return &v.ReadyTimeout },
 			Help: "with --exec: how long the bridge may take until it responds as one: 502 to 504 and refused connections are waited for"},
-		{Key: "capabilities", Flag: "capabilities", Suite: true, Option: "Options.Capabilities", at: func(v *Values) any { return &v.Claims },
+		{Key: "capabilities", Flag: "capabilities", Lists: true, Suite: true, Option: "Options.Capabilities", at: func(v *Values) any { return &v.Claims },
 			Help: "what the bridge claims: `a,b,-c` adds a and b to the default and removes c; a list in the file"},
 		{Key: "settings.page_size", Flag: "page-size", Suite: true, Default: "50", Bound: positive(""), Report: "page_size", Option: "Options.Bridge.PageSize",
 			at: func(v *Values) any { return &v.Settings.PageSize }, Help: "tools on a full page"},
@@ -111,10 +113,10 @@ func Table() []Setting {
 		{Key: "settings.upstream_timeout", Flag: "upstream-timeout", Suite: true, Bound: Bound{Example: "2s"}, Report: "upstream_timeout",
 			Option: "Options.Bridge.UpstreamTimeout", at: func(v *Values) any { return &v.Settings.UpstreamTimeout },
 			Help: "how long the bridge waits for the site; 0: unknown (2s with --exec, in whole seconds there)"},
-		{Key: "only", Flag: "only", Suite: true, Report: "only", Option: "Options.Only", at: func(v *Values) any { return &v.Only },
-			Help: "test only the clauses that this `glob` matches; repeatable"},
-		{Key: "skip", Flag: "skip", Suite: true, Report: "skip", Option: "Options.Skip", at: func(v *Values) any { return &v.Skip },
-			Help: "leave out the clauses that this `glob` matches; repeatable"},
+		{Key: "only", Flag: "only", Lists: true, Suite: true, Report: "only", Option: "Options.Only", at: func(v *Values) any { return &v.Only },
+			Help: "test only the clauses that this `glob` matches; repeatable, or several with commas"},
+		{Key: "skip", Flag: "skip", Lists: true, Suite: true, Report: "skip", Option: "Options.Skip", at: func(v *Values) any { return &v.Skip },
+			Help: "leave out the clauses that this `glob` matches; repeatable, or several with commas"},
 		{Flag: "rerun-failed", Local: true, Report: "rerun_failed", at: func(v *Values) any { return &v.RerunFailed },
 			Help: "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir"},
 		{Flag: "fail-fast", at: func(v *Values) any { return &v.FailFast },
@@ -133,7 +135,7 @@ func Table() []Setting {
 			Help: "`version` of the contract (default the latest released; draft: also clauses that are not released)"},
 		{Key: "wire", Flag: "wire", Suite: true, Option: "Options.Wire", at: func(v *Values) any { return &v.Wire },
 			Help: "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested"},
-		{Key: "clients", Flag: "client", Report: "clients", Option: "Options.Clients", at: func(v *Values) any { return &v.Clients },
+		{Key: "clients", Flag: "client", Lists: true, Report: "clients", Option: "Options.Clients", at: func(v *Values) any { return &v.Clients },
 			Help: "of what MCP `clients` and model providers refuse, test what these do: claude, openai, gemini; without it, all"},
 		{Key: "strict", Flag: "strict", Suite: true, Option: "Options.Strict", at: func(v *Values) any { return &v.Strict }, Help: "warnings fail the run, too"},
 		{Key: "report_dir", Flag: "report-dir", Default: "bridgecheck-report", at: func(v *Values) any { return &v.ReportDir }, Help: "`directory` for the report"},
