@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -111,10 +112,13 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 			d.accounts.Store(who, true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: roleOf(who), Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{roleOf(who)},
-				Tokens: []fixtures.Token{{Value: name + "-token"}}})
+				Tokens: []fixtures.Token{{Value: notOfTokens.ReplaceAllString(name, "_") + "-token"}}})
 		}
 	})
 }
+
+// notOfTokens are the characters that no bearer token has.
+var notOfTokens = regexp.MustCompile(`[^A-Za-z0-9._~+/-]`)
 
 // roleOf is the role of an account of NewUsers. Its configuration has its name, in which a Drupal refuses an apostrophe.
 func roleOf(who client.Identity) string { return strings.ReplaceAll(string(who), "'", "_") }

@@ -40,6 +40,7 @@ type transformation struct {
 	do   func(any) any // a value of another kind stays as it is
 
 	coerces bool // a text to something else
+	ofData  bool // for data and for what people read, not for a name or a credential
 }
 
 func of(kind kind, name string, do func(string) any) transformation {
@@ -75,6 +76,12 @@ func texts() []transformation {
 				return -1
 			}, s)
 		})
+	}
+
+	ofData := func(before int) {
+		for i := range all[before:] {
+			all[before+i].ofData = true
+		}
 	}
 
 	// Normal forms.
@@ -261,19 +268,12 @@ func texts() []transformation {
 			return string(rune(n))
 		})
 	})
-	regex("JSON in a text decoded", `^"(.*)"$`, "$1")
 	replace("quotes of SQL doubled", "'", "''")
 	replace("quotes of SQL halved", "''", "'")
 	regex("comments of SQL cut", `--.*`, "")
 	regex("comments of C dropped", `/\*.*?\*/`, "")
 	replace("quoted-printable decoded", "=3D", "=")
 	regex("ANSI colours dropped", "\x1b\\[[0-9;]*m", "")
-	add("base64 decoded", func(s string) string {
-		if d, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(d) && len(s) > 3 {
-			return string(d)
-		}
-		return s
-	})
 
 	// Directives of templates and formats.
 	replace("%% formatted", "%%", "%")
@@ -298,11 +298,19 @@ func texts() []transformation {
 	regex("<%= x %> filled", `<%=.*?%>`, "")
 	regex("`x` run", "`[^`]*`", "")
 	regex("$(x) run", `\$\([^)]*\)`, "")
-	regex("~ to the home", `(^|\s)~/`, "$1/home/")
 	regex("emphasis of Markdown dropped", `\*\*([^*]+)\*\*`, "$1")
 	regex("links of Markdown dropped", `\[([^\]]+)\]\([^)]*\)`, "$1")
 	regex("headings of Markdown dropped", `(?m)^#+ `, "")
 	regex("bullets of Markdown dropped", `(?m)^[*-] `, "")
+	data := len(all)
+	regex("~ to the home", `(^|\s)~/`, "$1/home/")
+	add("base64 decoded", func(s string) string {
+		if d, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(d) && len(s) > 3 {
+			return string(d)
+		}
+		return s
+	})
+	regex("JSON in a text decoded", `^"(.*)"$`, "$1")
 	regex("addresses linked", `(https?://[^\s<]+)`, `<a href="$1">$1</a>`)
 	regex("mail addresses hidden", `\b[\w.]+@[\w.]+\b`, "[mail]")
 	regex("paths hidden", `(/var|/home)/\S+`, "[path]")
@@ -403,6 +411,7 @@ func texts() []transformation {
 	regex("percent sign dropped", `^(\d+)%$`, "$1")
 	regex("trailing zeros dropped", `^(\d+\.\d*?)0+$`, "$1")
 	regex("formulas disarmed", `^([=+@-])`, "'$1")
+	ofData(data)
 	return all
 }
 
