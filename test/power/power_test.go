@@ -9,8 +9,10 @@ package power
 import (
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -140,13 +142,8 @@ func (p position) cells() []transformation {
 // texts of the letters and digits that every position takes.
 var universe = sync.OnceValue(func() []any {
 	var all []any
-	add := func(v any) { everywhere(v, func(v any) any { all = append(all, v); return v }) }
-	for _, document := range append(traps.Whole(), traps.Document) {
-		v, err := exact.Parse([]byte(document))
-		if err != nil {
-			panic(err)
-		}
-		add(v)
+	for _, v := range ofTraps() {
+		everywhere(v, func(v any) any { all = append(all, v); return v })
 	}
 	for _, s := range slices.Concat(traps.Texts, traps.Names, traps.Words, traps.Patterns, strings.Fields(traps.Short+" "+traps.Sensitive)) {
 		all = append(all, s, "a"+s+"b")
@@ -198,6 +195,9 @@ func TestOpeningsAreOfTheContract(t *testing.T) {
 // TestEveryTransformationMeetsAValue runs the clauses of each position against the reference bridge, and looks for a value
 // that each transformation changes among those that it sent and served there.
 func TestEveryTransformationMeetsAValue(t *testing.T) {
+	only := onlyValues{}
+	before := onlyValues{}
+	before.read(t)
 	for _, p := range positions() {
 		t.Run(p.name, func(t *testing.T) {
 			all := seen{all: map[string]any{}}
@@ -209,8 +209,11 @@ func TestEveryTransformationMeetsAValue(t *testing.T) {
 			var holes []string
 			cells := p.cells()
 			for _, c := range cells {
-				if len(all.changed(c, p.can)) == 0 {
-					holes = append(holes, string(c.kind)+": "+c.name)
+				switch name, shown := string(c.kind)+": "+c.name, all.changed(c, p.can); {
+				case len(shown) == 0:
+					holes = append(holes, name+before.of(name))
+				case len(shown) == 1 && corpora()[shown[0]]:
+					only.add(shown[0], name)
 				}
 			}
 			if len(holes) > 0 {
@@ -219,6 +222,93 @@ func TestEveryTransformationMeetsAValue(t *testing.T) {
 			}
 		})
 	}
+	if !t.Failed() {
+		only.compare(t)
+	}
+}
+
+// onlyValues are the values of the corpora that are the only ones to show a transformation somewhere, with these transformations.
+type onlyValues map[string][]string
+
+// golden holds them, so that a cell which loses its value is reported with what the value was.
+const golden = "testdata/only.txt"
+
+var update = flag.Bool("update", false, "write "+golden)
+
+func (o onlyValues) add(value, transformation string) {
+	if value = exact.Cut(value, 80); !slices.Contains(o[value], transformation) {
+		o[value] = append(o[value], transformation)
+		slices.Sort(o[value])
+	}
+}
+
+func (o onlyValues) String() string {
+	var b strings.Builder
+	for _, value := range slices.Sorted(maps.Keys(o)) {
+		fmt.Fprintf(&b, "%s\t%s\n", value, strings.Join(o[value], "; "))
+	}
+	return b.String()
+}
+
+func (o onlyValues) read(t *testing.T) {
+	data, err := os.ReadFile(golden)
+	must.Assert(t, err == nil || *update, "%v", err)
+	for line := range strings.Lines(string(data)) {
+		value, all, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		o[value] = strings.Split(all, "; ")
+	}
+}
+
+// of says which values showed a transformation alone.
+func (o onlyValues) of(transformation string) string {
+	var all []string
+	for _, value := range slices.Sorted(maps.Keys(o)) {
+		if slices.Contains(o[value], transformation) {
+			all = append(all, value)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", which was shown by " + strings.Join(all, " or ") + " alone"
+}
+
+func (o onlyValues) compare(t *testing.T) {
+	if *update {
+		must.Assert(t, os.WriteFile(golden, []byte(o.String()), 0o644) == nil, "%s cannot be written", golden)
+		return
+	}
+	before := onlyValues{}
+	before.read(t)
+	must.Expect(t, o.String() == before.String(), "%s is not up to date: go test ./test/power -run TestEveryTransformationMeetsAValue -update", golden)
+}
+
+// corpora are the values of package traps, as they are written.
+var corpora = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, v := range ofTraps() {
+		everywhere(v, func(v any) any {
+			all[written(v)] = true
+			return v
+		})
+	}
+	return all
+})
+
+// ofTraps are the documents of package traps.
+func ofTraps() []any {
+	all := []any{traps.Said, traps.Listed(), traps.IDs}
+	for _, document := range append(traps.Whole(), traps.Document, traps.ErrorData, traps.InSchema) {
+		v, err := exact.Parse([]byte(document))
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, v)
+	}
+	for _, s := range slices.Concat(traps.Texts, traps.Names, traps.Words, traps.Patterns, traps.Passwords) {
+		all = append(all, s)
+	}
+	return all
 }
 
 // TestEveryChangeIsFound puts transformations into the reference bridge, each at one position, and wants a clause of the

@@ -36,7 +36,7 @@ var (
 		return s != "" && len([]rune(s)) <= 60 && s == strings.TrimSpace(s) && !strings.Contains(s, "  ") && !strings.Contains(s, ":") && !strings.ContainsFunc(s, func(r rune) bool {
 			return r < 0x80 && !strings.ContainsRune(" @+_.'-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.Is(noUserName, r)
 		})
-	}, "Drupal refuses such a user name, Basic one with a colon, and databases ignore white space at its ends", true, nil}
+	}, "Drupal refuses such a user name, Basic one with a colon, and databases ignore letter case, and white space at its ends", true, sameAccount}
 	integral = domain{[]kind{text, number}, func(v any) bool { _, text := v.(string); return text || integer.MatchString(written(v)) }, "an id is a text or an integer that no double rounds: what of MCP is written in TypeScript reads it as a number", true, nil}
 	integer  = regexp.MustCompile(`^(0|-?[1-9]\d{0,14}|-?[1-8]\d{15})$`)
 	offset   = domain{kinds: words.kinds, holds: func(v any) bool {
@@ -48,8 +48,25 @@ var (
 		why: "a language is a tag (RFC 5646, section 2.1), in which letter case means nothing: here the lower one"}
 	languageTag = regexp.MustCompile(`^[a-z]{2}(-[a-z]{2})?$`)
 	session     = like(`^[A-Z2-7]{26}$`, "a bridge writes the ids of its sessions itself: here 26 letters and digits")
-	version     = like(`^"[0-9a-f]{26,40}"$`, "a bridge writes the versions of its lists itself: here digits in base 16")
+	version     = inHeader(`^"[0-9a-f]{26,40}"$`, "a bridge writes the versions of its lists itself: here digits in base 16")
 )
+
+// inHeader are texts of a form in a header: blanks around it, and the letter case of schemes and parameters, mean nothing.
+func inHeader(form, why string) domain {
+	d := like(form, why)
+	d.alike = func(a, b string) bool {
+		return strings.TrimSpace(strings.Replace(a, "Basic realm", "basic realm", 1)) == strings.TrimSpace(inAnyCase.ReplaceAllString(b, "basic realm"))
+	}
+	return d
+}
+
+var inAnyCase = regexp.MustCompile(`(?i)^basic realm`)
+
+// sameAccount reports whether names are the same but for letter case, also in Turkish.
+func sameAccount(a, b string) bool {
+	plain := strings.NewReplacer("i\u0307", "i", "İ", "i", "ı", "i")
+	return strings.EqualFold(plain.Replace(a), plain.Replace(b))
+}
 
 // noUserName are the characters beyond ASCII that no user name of Drupal has.
 var noUserName = &unicode.RangeTable{R16: []unicode.Range16{{0x80, 0xa0, 1}, {0xad, 0xad, 1}, {0x2000, 0x200f, 1}, {0x2028, 0x202f, 1}, {0x205f, 0x206f, 1}, {0xfeff, 0xfeff, 1}, {0xff01, 0xff60, 1}, {0xfff9, 0xfffd, 1}}}
@@ -150,7 +167,7 @@ func requested() []position {
 		{name: "the version of a list", can: version, mutant: func(change func(any) any) mutants.Mutant {
 			return front(edit{to: at("/mcp/tools/list"), request: header("If-None-Match", "", change)})
 		}, clauses: []string{"fresh/version"}},
-		{name: "the site's challenge", can: like(`^Basic realm="[A-Za-z ]{1,12}"$`, "the site writes its challenge itself: here its title"), mutant: func(change func(any) any) mutants.Mutant {
+		{name: "the site's challenge", can: inHeader(`^Basic realm="[A-Za-z ]{1,12}"$`, "the site writes its challenge itself: here its title"), mutant: func(change func(any) any) mutants.Mutant {
 			return front(edit{to: at("/mcp/tools/invoke"), responseHeader: func(h http.Header) {
 				for i, v := range h.Values("WWW-Authenticate") {
 					h["Www-Authenticate"][i] = textual(change)(v).(string)

@@ -104,7 +104,6 @@ func texts() []transformation {
 	add("trim single quotes", func(s string) string { return strings.Trim(s, `'`) })
 	add("trim slashes", func(s string) string { return strings.Trim(s, "/") })
 	add("trim full stops", func(s string) string { return strings.TrimRight(s, ".") })
-	add("end with a full stop", func(s string) string { return strings.TrimRight(s, ".") + "." })
 
 	// White space.
 	regex("collapse white space", `\s+`, " ")
@@ -303,6 +302,7 @@ func texts() []transformation {
 	regex("headings of Markdown dropped", `(?m)^#+ `, "")
 	regex("bullets of Markdown dropped", `(?m)^[*-] `, "")
 	data := len(all)
+	add("end with a full stop", func(s string) string { return strings.TrimRight(s, ".") + "." })
 	regex("~ to the home", `(^|\s)~/`, "$1/home/")
 	add("base64 decoded", func(s string) string {
 		if d, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(d) && len(s) > 3 {

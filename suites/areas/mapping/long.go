@@ -57,7 +57,7 @@ func longNames(ctx context.Context, t *check.T) {
 	run := func(name, want string) {
 		t.Expect(agent.Invoke(ctx, name, check.Args{})).To(match.GiveResult(fmt.Sprintf("%q", want)))
 	}
-	if session, opened := agent.AnyMCP(ctx); t.Claims("mcp") && opened { // half of them by MCP
+	if session := anySession(ctx, t, agent); session != nil { // half of them by MCP
 		overHTTP := run
 		run = func(name, want string) {
 			if strings.HasSuffix(want, halves[0]) {
@@ -90,4 +90,15 @@ func longNames(ctx context.Context, t *check.T) {
 			t.Expect(len(names) == 2 && names[0] != names[1]).To(BeTrue(), check.Mismatch("the list", "two tools with different names", fmt.Sprintf("the names %q", names)))
 		})
 	}
+}
+
+// anySession is a session of MCP in any revision; nil where the bridge claims none, or none opens.
+func anySession(ctx context.Context, t *check.T, caller check.Client) *check.Session {
+	if !t.Claims("mcp") {
+		return nil
+	}
+	if session, opened := caller.AnyMCP(ctx); opened {
+		return session
+	}
+	return nil
 }
