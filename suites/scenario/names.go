@@ -12,6 +12,9 @@ import (
 // of the language has; and those that a careless message does not hold whole.
 var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
 
+// EveryName is a method whose parameters have the names that programs change, each an integer. Those who administer the site may run it.
+const EveryName = "content.worded.names"
+
 // OddID is how an id begins whose letter case, hyphens and full stops matter. Of a bridge that selects ids by patterns the case does not.
 func OddID(t *check.T) string {
 	if t.Claims("exposure-patterns") {

@@ -161,6 +161,9 @@ func contents() []position {
 				}
 			}})
 		}, []string{"invoke/arguments-forwarded"}, []opening{{"null for an optional parameter", null, nil}}},
+		{"the name of an argument", only(name), func(change func(any) any) mutants.Mutant {
+			return site(edit{to: toCall, before: func(sent document) { edited(sent, "params", change) }})
+		}, []string{"invoke/arguments-forwarded"}, nil},
 		{"an argument, within another", values, func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) {
 				params := objectIn(sent, "params")

@@ -195,11 +195,11 @@ func TestOpeningsAreOfTheContract(t *testing.T) {
 // TestEveryTransformationMeetsAValue runs the clauses of each position against the reference bridge, and looks for a value
 // that each transformation changes among those that it sent and served there.
 func TestEveryTransformationMeetsAValue(t *testing.T) {
-	only := onlyValues{}
-	before := onlyValues{}
+	only, before, ran := onlyValues{}, onlyValues{}, 0
 	before.read(t)
 	for _, p := range positions() {
 		t.Run(p.name, func(t *testing.T) {
+			ran++
 			all := seen{all: map[string]any{}}
 			report := run(t, p.mutant(all.see), p.clauses)
 			for _, r := range report.Results {
@@ -222,7 +222,7 @@ func TestEveryTransformationMeetsAValue(t *testing.T) {
 			}
 		})
 	}
-	if !t.Failed() {
+	if !t.Failed() && ran == len(positions()) { // not with -run
 		only.compare(t)
 	}
 }

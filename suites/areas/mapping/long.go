@@ -50,7 +50,9 @@ func longNames(ctx context.Context, t *check.T) {
 		check.BlockedBy(check.Mismatch("the list after methods came", fmt.Sprintf("a tool with the description %q", shortUsage), "none"),
 			"fresh/ttl-expiry", "mapping/description-is-usage", "list/pages-cover-all-once", "list/tool-required-members")
 	}
-	listed = agent.MustListAll(ctx)
+	if !listed.Fault.IsZero() { // they came between two pages
+		listed = agent.MustListAll(ctx)
+	}
 	agent.Describe(ctx, t.ToolName(short)).MustMeet(match.BeTool(t.ToolName(short)), "describe/answers-tool")
 	agent.Invoke(ctx, t.ToolName(short), check.Args{}).MustMeet(match.GiveResult(fmt.Sprintf("%q", shortUsage)),
 		"invoke/answers-result", "invoke/result-exact", "invoke/empty-arguments", "upstream/down-and-up", "upstream/valid-jsonrpc")
