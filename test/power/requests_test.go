@@ -33,13 +33,15 @@ var (
 	}, "a password of Basic has no control characters (RFC 7617, section 2), and one of Drupal no blank at an end and at most 512 bytes", true, nil}
 	ofDrupal = domain{words.kinds, func(v any) bool {
 		s := v.(string)
-		return s != "" && len([]rune(s)) <= 60 && s == strings.TrimSpace(s) && !strings.Contains(s, "  ") && !strings.Contains(s, ":") && !strings.ContainsFunc(s, func(r rune) bool {
-			return r < 0x80 && !strings.ContainsRune(" @+_.'-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.Is(noUserName, r)
-		})
+		return s != "" && len([]rune(s)) <= 60 && s == strings.TrimSpace(s) && !strings.Contains(s, "  ") && !strings.Contains(s, ":") &&
+			!strings.ContainsFunc(s, func(r rune) bool {
+				return r < 0x80 && !strings.ContainsRune(" @+_.'-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.Is(noUserName, r)
+			})
 	}, "Drupal refuses such a user name, Basic one with a colon, and databases ignore letter case, and white space at its ends", true, sameAccount}
-	integral = domain{[]kind{text, number}, func(v any) bool { _, text := v.(string); return text || integer.MatchString(written(v)) }, "an id is a text or an integer that no double rounds: what of MCP is written in TypeScript reads it as a number", true, nil}
-	integer  = regexp.MustCompile(`^(0|-?[1-9]\d{0,14}|-?[1-8]\d{15})$`)
-	offset   = domain{kinds: words.kinds, holds: func(v any) bool {
+	integral = domain{[]kind{text, number}, func(v any) bool { _, text := v.(string); return text || integer.MatchString(written(v)) },
+		"an id is a text or an integer that no double rounds: what of MCP is written in TypeScript reads it as a number", true, nil}
+	integer = regexp.MustCompile(`^(0|-?[1-9]\d{0,14}|-?[1-8]\d{15})$`)
+	offset  = domain{kinds: words.kinds, holds: func(v any) bool {
 		decoded, err := base64.StdEncoding.DecodeString(v.(string))
 		_, no := strconv.Atoi(string(decoded))
 		return err == nil && no == nil
@@ -69,7 +71,8 @@ func sameAccount(a, b string) bool {
 }
 
 // noUserName are the characters beyond ASCII that no user name of Drupal has.
-var noUserName = &unicode.RangeTable{R16: []unicode.Range16{{0x80, 0xa0, 1}, {0xad, 0xad, 1}, {0x2000, 0x200f, 1}, {0x2028, 0x202f, 1}, {0x205f, 0x206f, 1}, {0xfeff, 0xfeff, 1}, {0xff01, 0xff60, 1}, {0xfff9, 0xfffd, 1}}}
+var noUserName = &unicode.RangeTable{R16: []unicode.Range16{{0x80, 0xa0, 1}, {0xad, 0xad, 1}, {0x2000, 0x200f, 1}, {0x2028, 0x202f, 1},
+	{0x205f, 0x206f, 1}, {0xfeff, 0xfeff, 1}, {0xff01, 0xff60, 1}, {0xfff9, 0xfffd, 1}}}
 
 // query changes a parameter of a query.
 func query(path, parameter string, change func(any) any) mutants.Mutant {
@@ -133,7 +136,9 @@ func requested() []position {
 			}})
 		}, clauses: []string{"per-tool/answers", "per-tool/scopes"}},
 		{name: "a tool's name in the list", can: portable, mutant: func(change func(any) any) mutants.Mutant {
-			return front(edit{to: at("/mcp/tools/list"), after: func(_, got document) { eachTool(got, func(tool document) { edited(tool, "name", textual(change)) }) }})
+			return front(edit{to: at("/mcp/tools/list"), after: func(_, got document) {
+				eachTool(got, func(tool document) { edited(tool, "name", textual(change)) })
+			}})
 		}, clauses: []string{"mapping/name-is-id", "mapping/long-names"}},
 		{name: "a method on its way to the site", can: portable, mutant: func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) { edited(sent, "method", textual(change)) }})

@@ -197,7 +197,8 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 		}
 		t.For(check.Admin, t.ToolName(wide.ID), func() {
 			t.Mark()
-			t.Expect(t.As(check.Admin).Invoke(ctx, t.ToolName(wide.ID), sent)).To(match.HaveForwarded(t.Upstream, wide.ID, client.Encode(sent)), "names that programs change")
+			r := t.As(check.Admin).Invoke(ctx, t.ToolName(wide.ID), sent)
+			t.Expect(r).To(match.HaveForwarded(t.Upstream, wide.ID, client.Encode(sent)), "names that programs change")
 		})
 	}
 	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {

@@ -185,13 +185,18 @@ var Passwords = func() []string {
 }()
 
 // Users stand around the name of an account: together they are 44 characters at most, the signs those that Drupal takes.
-var Users = [][2]string{{"'Straße “q” „l“ ‘s’ «g» ", " x--y...z. …–—−\u2011''"}, {"Ã¼ â€œ ﬁ½ſ\u212ae\u0301′🚀 ٣ ", " 👩\u3000❤\ufe0f𝒳\ue000\ufdd0"}, {"", "+O'é@b.c d."}}
+var Users = [][2]string{
+	{"'Straße “q” „l“ ‘s’ «g» ", " x--y...z. …–—−\u2011''"},
+	{"Ã¼ â€œ ﬁ½ſ\u212ae\u0301′🚀 ٣ ", " 👩\u3000❤\ufe0f𝒳\ue000\ufdd0"},
+	{"", "+O'é@b.c d."},
+}
 
 // Tokens stand around the name of an account: one is as long as a token that a server signs.
 var Tokens = [][2]string{{"Token.--~_+/", "..." + strings.Repeat("8", 3000) + "=="}, {"/", "."}}
 
 // IDs are ids of requests: texts that look like something else, or whose ends matter, and integers that no double rounds.
-var IDs = slices.Concat([]any{Controls + Text}, parsed("[0,1700000000123,9007199254740991,-1,-7,1700000000]").([]any), list([]string{"", "0", "9007199254740993", "42", "007", "null", "true",
+var IDs = slices.Concat([]any{Controls + Text}, parsed("[0,1700000000123,9007199254740991,-1,-7,1700000000]").([]any), list([]string{
+	"", "0", "9007199254740993", "42", "007", "null", "true",
 	"1.10", "1e3", "0x1F", "{}", "undefined", "NaN", "yes", "on", "~", "N/A", "a,b,c", " \ta\n", "\ufeffa.", `"a'`, "/a\u3000", "Y"}))
 
 // Long is a list of more items than a page has.
