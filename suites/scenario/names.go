@@ -4,12 +4,24 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // OddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
 // of the language has; and those that a careless message does not hold whole.
 var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
+
+// EveryName is a method whose parameters have the names that programs change, each an integer. Those who administer the site may run it.
+const EveryName = "content.worded.names"
+
+// OddID is how an id begins whose letter case, hyphens and full stops matter. Of a bridge that selects ids by patterns the case does not.
+func OddID(t *check.T) string {
+	if t.Claims("exposure-patterns") {
+		return "content.odd--..."
+	}
+	return "Content.odd--..."
+}
 
 // OtherSpellings are names close to a known one that must not find it, each with what it tries.
 func OtherSpellings(name string) map[string]string {

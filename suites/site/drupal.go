@@ -3,8 +3,8 @@ package site
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -111,13 +111,19 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 			d.accounts.Store(who, true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: roleOf(who), Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{roleOf(who)},
-				Tokens: []fixtures.Token{{Value: name + "-token"}}})
+				Tokens: []fixtures.Token{{Value: plain(name) + "-token"}}})
 		}
 	})
 }
 
-// roleOf is the role of an account of NewUsers. Its configuration has its name, in which a Drupal refuses an apostrophe.
-func roleOf(who client.Identity) string { return strings.ReplaceAll(string(who), "'", "_") }
+// notOfTokens are the characters that no bearer token has.
+var notOfTokens = regexp.MustCompile(`[^A-Za-z0-9._~+/-]`)
+
+// roleOf is the role of an account of NewUsers. Its configuration has its name, in which a Drupal refuses an apostrophe, and which is ASCII.
+func roleOf(who client.Identity) string { return plain(string(who)) }
+
+// plain is a name of an account in the characters that a bearer token has.
+func plain(name string) string { return notOfTokens.ReplaceAllString(name, "_") }
 
 // Made reports whether an account is one of NewUsers.
 func (d *Drupal) Made(who client.Identity) bool {

@@ -11,11 +11,24 @@ import (
 // position is where a value occurs that has to arrive as it was sent.
 type position struct {
 	name    string
-	kinds   []kind
+	can     domain
 	mutant  func(change func(any) any) mutants.Mutant
 	clauses []string // of which one must fail where a value is changed here
 	open    []opening
 }
+
+// domain is what can stand at a position: values of some kinds, and of these the ones that a rule lets stand there.
+type domain struct {
+	kinds []kind
+	holds func(v any) bool // nil: each
+	why   string           // of holds
+
+	opaque bool                   // a name or a credential, compared and not read
+	alike  func(a, b string) bool // texts that mean the same; nil: none
+}
+
+// only are all values of some kinds.
+func only(kinds ...kind) domain { return domain{kinds: kinds} }
 
 // opening is what the contract leaves open at a position, and the sentence that does.
 type opening struct {
@@ -25,8 +38,8 @@ type opening struct {
 }
 
 var (
-	values = []kind{text, number, boolean, null, list, object, name}
-	words  = []kind{text}
+	values = only(text, number, boolean, null, list, object, name)
+	words  = only(text)
 )
 
 // onMethods changes the site's methods on their way to the bridge.
@@ -135,9 +148,12 @@ var (
 )
 
 // positions are all places whose values are compared with what was sent there.
-func positions() []position {
+func positions() []position { return append(contents(), requested()...) }
+
+// contents are the positions of what methods and their documents hold.
+func contents() []position {
 	return []position{
-		{"an argument, at the top", []kind{text, number, boolean, null, list, object}, func(change func(any) any) mutants.Mutant {
+		{"an argument, at the top", only(text, number, boolean, null, list, object), func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) {
 				params := objectIn(sent, "params")
 				for _, n := range slices.Collect(keys(params)) {
@@ -145,6 +161,9 @@ func positions() []position {
 				}
 			}})
 		}, []string{"invoke/arguments-forwarded"}, []opening{{"null for an optional parameter", null, nil}}},
+		{"the name of an argument", only(name), func(change func(any) any) mutants.Mutant {
+			return site(edit{to: toCall, before: func(sent document) { edited(sent, "params", change) }})
+		}, []string{"invoke/arguments-forwarded"}, nil},
 		{"an argument, within another", values, func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) {
 				params := objectIn(sent, "params")
@@ -161,7 +180,7 @@ func positions() []position {
 				}
 			})
 		}, []string{"mcp/parity"}, nil},
-		{"a result, as a whole", []kind{text, number, boolean, null, list, object}, func(change func(any) any) mutants.Mutant {
+		{"a result, as a whole", only(text, number, boolean, null, list, object), func(change func(any) any) mutants.Mutant {
 			return front(edit{to: at("/mcp/tools/invoke"), after: func(_, got document) { edited(got, "result", change) }})
 		}, []string{"invoke/result-exact", "invoke/null-result"}, nil},
 		{"a result, within another", values, func(change func(any) any) mutants.Mutant {
@@ -215,17 +234,17 @@ func positions() []position {
 				})
 			})
 		}, []string{"mapping/properties-complete"}, []opening{controls}},
-		{"an enum", []kind{text, number, boolean, null, list}, keyword("enum", "const"), []string{"mapping/properties-complete"}, []opening{likePHP}},
+		{"an enum", only(text, number, boolean, null, list), keyword("enum", "const"), []string{"mapping/properties-complete"}, []opening{likePHP}},
 		{"a default", values, keyword("default"), []string{"mapping/properties-complete"}, []opening{likePHP, notDeep}},
 		{"a pattern", words, keyword("pattern"), []string{"mapping/properties-complete"}, []opening{controls, regular, absurd}},
-		{"the name of a parameter", []kind{name}, func(change func(any) any) mutants.Mutant {
+		{"the name of a parameter", only(name), func(change func(any) any) mutants.Mutant {
 			return onMethods(func(_, attributes document) {
 				if params, ok := attributes["params"].(document); ok {
 					attributes["params"] = change(params)
 				}
 			})
 		}, []string{"mapping/properties-complete"}, nil},
-		{"the name of a property", []kind{name}, keywordNames("properties"), []string{"mapping/properties-complete"}, nil},
+		{"the name of a property", only(name), keywordNames("properties"), []string{"mapping/properties-complete"}, nil},
 		{"a text of the outputSchema", words, func(change func(any) any) mutants.Mutant {
 			return onMethods(func(_, attributes document) {
 				edited(attributes, "output", inSchema(change))

@@ -40,6 +40,7 @@ type transformation struct {
 	do   func(any) any // a value of another kind stays as it is
 
 	coerces bool // a text to something else
+	ofData  bool // for data and for what people read, not for a name or a credential
 }
 
 func of(kind kind, name string, do func(string) any) transformation {
@@ -77,6 +78,12 @@ func texts() []transformation {
 		})
 	}
 
+	ofData := func(before int) {
+		for i := range all[before:] {
+			all[before+i].ofData = true
+		}
+	}
+
 	// Normal forms.
 	for form, f := range map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD} {
 		add("normalise to "+form, f.String)
@@ -97,7 +104,6 @@ func texts() []transformation {
 	add("trim single quotes", func(s string) string { return strings.Trim(s, `'`) })
 	add("trim slashes", func(s string) string { return strings.Trim(s, "/") })
 	add("trim full stops", func(s string) string { return strings.TrimRight(s, ".") })
-	add("end with a full stop", func(s string) string { return strings.TrimRight(s, ".") + "." })
 
 	// White space.
 	regex("collapse white space", `\s+`, " ")
@@ -261,19 +267,12 @@ func texts() []transformation {
 			return string(rune(n))
 		})
 	})
-	regex("JSON in a text decoded", `^"(.*)"$`, "$1")
 	replace("quotes of SQL doubled", "'", "''")
 	replace("quotes of SQL halved", "''", "'")
 	regex("comments of SQL cut", `--.*`, "")
 	regex("comments of C dropped", `/\*.*?\*/`, "")
 	replace("quoted-printable decoded", "=3D", "=")
 	regex("ANSI colours dropped", "\x1b\\[[0-9;]*m", "")
-	add("base64 decoded", func(s string) string {
-		if d, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(d) && len(s) > 3 {
-			return string(d)
-		}
-		return s
-	})
 
 	// Directives of templates and formats.
 	replace("%% formatted", "%%", "%")
@@ -298,11 +297,20 @@ func texts() []transformation {
 	regex("<%= x %> filled", `<%=.*?%>`, "")
 	regex("`x` run", "`[^`]*`", "")
 	regex("$(x) run", `\$\([^)]*\)`, "")
-	regex("~ to the home", `(^|\s)~/`, "$1/home/")
 	regex("emphasis of Markdown dropped", `\*\*([^*]+)\*\*`, "$1")
 	regex("links of Markdown dropped", `\[([^\]]+)\]\([^)]*\)`, "$1")
 	regex("headings of Markdown dropped", `(?m)^#+ `, "")
 	regex("bullets of Markdown dropped", `(?m)^[*-] `, "")
+	data := len(all)
+	add("end with a full stop", func(s string) string { return strings.TrimRight(s, ".") + "." })
+	regex("~ to the home", `(^|\s)~/`, "$1/home/")
+	add("base64 decoded", func(s string) string {
+		if d, err := base64.StdEncoding.DecodeString(s); err == nil && utf8.Valid(d) && len(s) > 3 {
+			return string(d)
+		}
+		return s
+	})
+	regex("JSON in a text decoded", `^"(.*)"$`, "$1")
 	regex("addresses linked", `(https?://[^\s<]+)`, `<a href="$1">$1</a>`)
 	regex("mail addresses hidden", `\b[\w.]+@[\w.]+\b`, "[mail]")
 	regex("paths hidden", `(/var|/home)/\S+`, "[path]")
@@ -403,6 +411,7 @@ func texts() []transformation {
 	regex("percent sign dropped", `^(\d+)%$`, "$1")
 	regex("trailing zeros dropped", `^(\d+\.\d*?)0+$`, "$1")
 	regex("formulas disarmed", `^([=+@-])`, "'$1")
+	ofData(data)
 	return all
 }
 

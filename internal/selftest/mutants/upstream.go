@@ -144,6 +144,12 @@ func upstreamMutants() []Mutant {
 					x.Header.Set("WWW-Authenticate", `Basic realm="Bridge"`)
 				}
 			})},
+		{Name: "challenge-escaped", Breaks: Clauses("upstream/auth-error"), Origin: Imagined, Why: "a filter for pages escapes the quotes of every header",
+			Middleware: onInvoke(func(x *exchange) {
+				if challenge := x.Header.Get("WWW-Authenticate"); challenge != "" {
+					x.Header.Set("WWW-Authenticate", strings.ReplaceAll(challenge, `"`, "&quot;"))
+				}
+			})},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,

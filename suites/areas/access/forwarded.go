@@ -16,11 +16,15 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
 func credentialsForwarded(ctx context.Context, t *check.T) {
-	fresh := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	fresh := unusualAccount(t, 0)
+	changeAccount(t, fresh, func(u *fixtures.User) {
+		u.Password, u.Tokens[0].Value = traps.Passwords[3], traps.Tokens[1][0]+u.Tokens[0].Value+traps.Tokens[1][1]
+	})
 	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
 	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
 	control := t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
@@ -89,7 +93,7 @@ func ofOthers(t *check.T, who check.Identity) []journal.Entry {
 // unusualCredentialsForwarded tests right credentials that a bridge changes if it takes them apart: a password with colons
 // and other characters, and a session cookie or any other credentials beside the cookies that a browser sends along.
 func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sample) {
-	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	who := unusualAccount(t, 1)
 	forwarded := func(who check.Identity, what string, creds check.Credentials) {
 		t.Row(who, me.Name, what, func() {
 			t.Drupal.Mark()
@@ -102,26 +106,41 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 	for _, a := range authentications(t) {
 		switch creds := a.of(who); {
 		case creds.Token != "":
-			forwarded(who, "a token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
+			if t.Claims("auth-bearer") {
+				creds.Token = traps.Tokens[0][0] + creds.Token + traps.Tokens[0][1]
+				changeAccount(t, who, func(u *fixtures.User) { u.Tokens[0].Value = creds.Token })
+			}
+			forwarded(who, "a long token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
 		case creds.Cookie != "":
 			forwarded(who, "a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
 		case creds.User != "":
-			for what, password := range check.InOrder(map[string]string{"a password with colons": ":a:b::", "a password of other scripts": "пароль-é-密", "a password with signs": `p%20+"\' &=`}) {
-				setPassword(t, who, password)
-				forwarded(who, what, check.Credentials{User: string(who), Password: password, Header: cookies})
+			for i, what := range []string{"a password with colons", "a password with directives", "a long password with signs"} {
+				setPassword(t, who, traps.Passwords[i])
+				forwarded(who, what, check.Credentials{User: string(who), Password: traps.Passwords[i], Header: cookies})
 			}
-			named := t.Drupal.NewUserNamed(string(who)+"+o'é@b.c d", t.Permissions(check.Agent)...)
+			named := unusualAccount(t, 2)
+			setPassword(t, named, traps.Passwords[4])
 			forwarded(named, "a user name with signs and a blank", a.of(named))
 		}
 	}
 }
 
+// unusualAccount creates an account with one of the names of traps.Users.
+func unusualAccount(t *check.T, which int) check.Identity {
+	around := traps.Users[which]
+	return t.Drupal.NewUserNamed(around[0]+string(t.Drupal.NewUser())+around[1], t.Permissions(check.Agent)...)
+}
+
 // setPassword changes the password of an account of NewUser.
 func setPassword(t *check.T, who check.Identity, password string) {
+	changeAccount(t, who, func(u *fixtures.User) { u.Password = password })
+}
+
+func changeAccount(t *check.T, who check.Identity, change func(*fixtures.User)) {
 	t.Drupal.ChangePeople(func(site *fixtures.Site) {
 		for i := range site.Users {
 			if site.Users[i].Name == string(who) {
-				site.Users[i].Password = password
+				change(&site.Users[i])
 			}
 		}
 	})

@@ -190,6 +190,17 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 			})
 		}
 	}
+	if wide, prepared := t.Method(scenario.EveryName); prepared && t.Knows(check.Admin) {
+		sent := map[string]any{}
+		for i, p := range wide.Params[1:] { // the first is an object
+			sent[p.Name] = 1000 + i
+		}
+		t.For(check.Admin, t.ToolName(wide.ID), func() {
+			t.Mark()
+			r := t.As(check.Admin).Invoke(ctx, t.ToolName(wide.ID), sent)
+			t.Expect(r).To(match.HaveForwarded(t.Upstream, wide.ID, client.Encode(sent)), "names that programs change")
+		})
+	}
 	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {
 		_, shown := listed.Find(s.Name)
 		return !shown || !hasDefault(s)

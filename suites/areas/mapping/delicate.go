@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
 
@@ -69,6 +70,7 @@ func worded() []fixtures.Method {
 	all[2].Unchecked = true // a default may have a member $ref, which is no reference there
 	all[2].Params = append(all[2].Params, fixtures.Param{Name: "usual", Schema: fixtures.Raw(`{"default":` + traps.InSchema + `}`)})
 	properties := map[string]any{}
+	all[3].ID, all[3].Behaviour = scenario.EveryName, fixtures.Behaviour{Kind: fixtures.Echo} // invoke/arguments-forwarded calls it
 	for i, name := range slices.Sorted(maps.Keys(traps.Object())) {
 		if name != "" {
 			all[3].Params = append(all[3].Params, fixtures.Param{Name: name, Schema: schema("type", "integer", "minimum", i)})

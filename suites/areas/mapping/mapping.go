@@ -389,7 +389,7 @@ func language(ctx context.Context, t *check.T) {
 			expect("the second page", "et", "et", sent)
 		}
 	}
-	forwards("describe", "eu", "eu", func(h http.Header) {
+	forwards("describe", "is", "is", func(h http.Header) {
 		who.Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + url.QueryEscape(known), Header: h})
 	})
 	if !t.Claims("mcp") {

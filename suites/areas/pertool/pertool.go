@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -28,13 +29,16 @@ var Checks = []check.Check{
 	{ID: "per-tool/unknown-404", Sees: check.Site, Run: unknown404, WithoutSite: allowedUnknown404},
 }
 
-// scoped is the method that the check of scopes adds to the site; scopeNames are the scopes that it requires.
-const scoped = "content.scoped"
-
+// scopeNames are the scopes that the method requires which the check of scopes adds to the site.
 var scopeNames = []string{"content:read", "content:write"}
 
 func respondsInRPC(ctx context.Context, t *check.T) {
 	known, echo := knownMethod(t), scenario.EchoTool(t)
+	for _, id := range traps.IDs {
+		t.Row(check.Agent, known, fmt.Sprintf("with the id %#v", id), func() {
+			t.Expect(CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, id)).To(BeRPCResult(id))
+		})
+	}
 	for _, id := range []any{"abc", 7, "7"} {
 		t.Row(check.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() {
 			t.Expect(CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, id)).To(BeRPCResult(id))
@@ -101,6 +105,7 @@ func nameBinds(ctx context.Context, t *check.T) {
 }
 
 func scopes(ctx context.Context, t *check.T) {
+	scoped := scenario.OddID(t) + "scoped" + strings.Repeat("x", 100) + "."
 	site := t.Drupal.Site().Clone()
 	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
 		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -151,7 +152,7 @@ func authError(ctx context.Context, t *check.T) {
 				switch title := siteTitle(t); {
 				case challenges == "":
 					return "no WWW-Authenticate"
-				case title != "" && !strings.Contains(challenges, title): // the realm of Drupal's challenge
+				case title != "" && !regexp.MustCompile(`(?i:realm)\s*=\s*"`+regexp.QuoteMeta(title)+`"`).MatchString(challenges): // the realm of Drupal's challenge
 					return challenges
 				}
 				return ""

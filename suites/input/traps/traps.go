@@ -7,6 +7,7 @@ package traps
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
@@ -30,6 +31,14 @@ var Short = strings.Join([]string{
 	`\n \t \\ \" \/ \u0041 \1 C:\dir`,
 	"a''b -- c /* d */ =3D ? & ; # **strong** [link](http://x.example) https://Example.com:443/a mail@example.com 4111111111111111 ٣",
 }, " ")
+
+// Line is Short without its control characters, for what has none: a name, a password.
+var Line = strings.Map(func(r rune) rune {
+	if unicode.IsControl(r) {
+		return -1
+	}
+	return r
+}, Short)
 
 // Sensitive changes where something hides what it takes for a secret, a path or an address: from errors a bridge has to.
 const Sensitive = `see /var/www/html/index.php, Drupal\Core\Url, 10.0.0.1, password=opensesame`
@@ -168,6 +177,27 @@ var Words = []string{
 	"2024-01-31", "2024-01-31 10:00:00", "2024-01-31T10:00:00Z", "2024-01-31T10:00:00.100+02:00", "1,234", "1,5", "+49", "1_000", "12%", "1.10",
 	"=1+1", "aGVsbG8gd29ybGQ=", "HTTPS://Example.com:443",
 }
+
+// Passwords hold together what Line holds, and differ in their ends. Drupal takes 512 bytes at most, and no blank at an end.
+var Passwords = func() []string {
+	half := strings.Index(Line, " <b>")
+	return []string{":a:b:" + Line[:half] + "::", "E" + Line[half:] + ".", `"p%20+"\' &=` + strings.Repeat("x", 496) + "/", "\ufeffпароль-é-密\u3000", "'p&=+%'"}
+}()
+
+// Users stand around the name of an account: together they are 44 characters at most, the signs those that Drupal takes.
+var Users = [][2]string{
+	{"'Straße “q” „l“ ‘s’ «g» ", " x--y...z. …–—−\u2011''"},
+	{"Ã¼ â€œ ﬁ½ſ\u212ae\u0301′🚀 ٣ ", " 👩\u3000❤\ufe0f𝒳\ue000\ufdd0"},
+	{"", "+O'é@b.c d."},
+}
+
+// Tokens stand around the name of an account: one is as long as a token that a server signs.
+var Tokens = [][2]string{{"Token.--~_+/", "..." + strings.Repeat("8", 3000) + "=="}, {"/", "."}}
+
+// IDs are ids of requests: texts that look like something else, or whose ends matter, and integers that no double rounds.
+var IDs = slices.Concat([]any{Controls + Text}, parsed("[0,1700000000123,9007199254740991,-1,-7,1700000000]").([]any), list([]string{
+	"", "0", "9007199254740993", "42", "007", "null", "true",
+	"1.10", "1e3", "0x1F", "{}", "undefined", "NaN", "yes", "on", "~", "N/A", "a,b,c", " \ta\n", "\ufeffa.", `"a'`, "/a\u3000", "Y"}))
 
 // Long is a list of more items than a page has.
 func Long() []any {
