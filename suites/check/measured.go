@@ -42,6 +42,13 @@ type measures struct {
 // Measures reports whether the run measures what it was given of a bridge. How it has started one itself, it knows.
 func (c *Config) Measures() bool { return !c.Owned && c.Advance == nil }
 
+// markerName is the id of the method with which runs change the site that they measure by.
+const markerName = "content.measured"
+
+// Marks reports whether a tool is of the method that says which run changed the site. What a bridge that is up shows of it to a caller
+// whom it knows may be what another run left, from before this one or beside it.
+func (t *T) Marks(tool string) bool { return t.measures != nil && tool == t.ToolName(markerName) }
+
 // StartMeasures changes the site of a run that measures, and notes who saw what before. Where the bridge lists nothing,
 // nothing is measured. The caller puts the site back by undo. The error says that the bridge refuses everybody that it does not
 // know, for so long that nothing can be tested.
@@ -52,7 +59,7 @@ func (e *Environment) StartMeasures(ctx context.Context) (undo func(), err error
 	}
 	t := NewT(e)
 	m := &measures{t: t, waiting: map[Identity]string{}, marker: fixtures.Method{
-		ID: "content.measured", Usage: "Came with the run" + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
+		ID: markerName, Usage: "Came with the run" + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
 		MCP: &fixtures.Tool{Title: "Measured"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}}
 	if !t.Exposed(&m.marker) {
 		return undo, nil

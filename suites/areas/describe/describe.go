@@ -227,7 +227,7 @@ func eachListed(ctx context.Context, t *check.T, test func(described *check.Resp
 	for _, who := range t.Callers(check.Discoverer, check.Admin) {
 		var only []check.Tool
 		for i, tool := range t.As(who).ListAll(ctx).Tools() {
-			if i == 0 || !slices.Contains(shown, tool.Name()) {
+			if (i == 0 || !slices.Contains(shown, tool.Name())) && !t.Marks(tool.Name()) {
 				only = append(only, tool)
 			}
 		}
