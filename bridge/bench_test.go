@@ -152,9 +152,7 @@ func load(b *testing.B, client *http.Client, c, n int, request func() *http.Requ
 				}
 				io.Copy(io.Discard, res.Body)
 				res.Body.Close()
-				if res.StatusCode != 200 {
-					b.Errorf("status %d", res.StatusCode)
-				}
+				must.Expect(b, res.StatusCode == 200, "status %d", res.StatusCode)
 				took[i] = time.Since(began)
 			}
 		})

@@ -43,9 +43,7 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := bridge.ParseConfig("b.yaml", []byte(c.yaml))
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error = %v\nwant one that says %s", err, c.says)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "error = %v\nwant one that says %s", err, c.says)
 			must.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2") && !strings.Contains(err.Error(), "bridge.Options"),
 				"the message shows too much: %v", err)
 		})

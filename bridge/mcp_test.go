@@ -139,9 +139,8 @@ func TestRefusalsOfMCP(t *testing.T) {
 		"a page of nowhere":                      {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "null"}, 403, "web sites"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := send(t, front, c.user, c.method, "/mcp", c.body, c.headers...); got.Status != c.status || !strings.Contains(got.Body, c.says) {
-				t.Errorf("got %d %s, want %d with %s", got.Status, got.Body, c.status, c.says)
-			}
+			got := send(t, front, c.user, c.method, "/mcp", c.body, c.headers...)
+			must.Expect(t, got.Status == c.status && strings.Contains(got.Body, c.says), "got %d %s, want %d with %s", got.Status, got.Body, c.status, c.says)
 		})
 	}
 }
@@ -247,9 +246,8 @@ func BenchmarkThousandListeningSessions(b *testing.B) {
 			id := mcpPost(b, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
 			fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: bridge\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", id)
 			status := make([]byte, len("HTTP/1.1 200"))
-			if _, err := io.ReadFull(conn, status); err != nil || !strings.HasSuffix(string(status), " 200") {
-				b.Fatalf("the stream does not open: %s %v", status, err)
-			}
+			_, err := io.ReadFull(conn, status)
+			must.Assert(b, err == nil && strings.HasSuffix(string(status), " 200"), "the stream does not open: %s %v", status, err)
 		}
 		b.ReportMetric(float64(heap()-before)/1e6, "MB/1000")
 		end()

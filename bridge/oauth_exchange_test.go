@@ -60,9 +60,8 @@ func TestTokensAreExchanged(t *testing.T) {
 		plain(w, r)
 	})
 	for range 3 {
-		if got := listed(t, x.front, token); got.Status != 200 || x.site.lastAuth != "Bearer site-token-1" {
-			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, x.site.lastAuth)
-		}
+		got := listed(t, x.front, token)
+		must.Assert(t, got.Status == 200 && x.site.lastAuth == "Bearer site-token-1", "got %d %s, and the site got %s", got.Status, got.Body, x.site.lastAuth)
 	}
 	want := "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token" +
 		"&resource=https%3A%2F%2Fsite.example&subject_token=" + token + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"

@@ -68,9 +68,8 @@ func TestOpaqueTokensAreIntrospected(t *testing.T) {
 		json.NewEncoder(w).Encode(active(nil)) //nolint:errcheck // the bridge complains
 	})
 	for range 3 {
-		if got := list("opaque-1"); got.Status != 200 || site.lastAuth != "Bearer opaque-1" {
-			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
-		}
+		got := list("opaque-1")
+		must.Assert(t, got.Status == 200 && site.lastAuth == "Bearer opaque-1", "got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
 	}
 	must.Expect(t, sent == "opaque-1" && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
 		"%d questions, by %s, about %s", x.asked.Load(), client, sent)

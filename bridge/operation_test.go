@@ -183,9 +183,8 @@ func TestBackgroundRefresh(t *testing.T) {
 	s.change(func() { s.methods = []string{method("content.new")} })
 	c.advance(61 * time.Second)
 	eventually(t, "nobody refreshes a caller seen a minute ago", func() bool { return s.discoveries.Load() == 2 })
-	if r := list(t, front, "agent"); !strings.Contains(r.Body, "content.new") || s.discoveries.Load() != 2 {
-		t.Errorf("after %d discoveries: %s", s.discoveries.Load(), r.Body)
-	}
+	r := list(t, front, "agent")
+	must.Expect(t, strings.Contains(r.Body, "content.new") && s.discoveries.Load() == 2, "after %d discoveries: %s", s.discoveries.Load(), r.Body)
 	c.advance(time.Hour)
 	time.Sleep(600 * time.Millisecond) // the poller looks twice
 	n := s.discoveries.Load()

@@ -65,9 +65,8 @@ func TestEchoGivesBackWhatWasSent(t *testing.T) {
 	want := `{"jsonrpc":"2.0","id":1,"result":{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"\u00e9\ud83d\ude80\/\u003C"}}`
 	must.Assert(t, status == 200 && body == want, "got %d %s\nwant %s", status, body, want)
 	entries := s.Journal().Entries(0)
-	if len(entries) != 1 || len(entries[0].Calls) != 1 || string(entries[0].Calls[0].Params) != params || !entries[0].Calls[0].Ran {
-		t.Fatalf("journal: %+v", entries)
-	}
+	must.Assert(t, len(entries) == 1 && len(entries[0].Calls) == 1 && string(entries[0].Calls[0].Params) == params && entries[0].Calls[0].Ran,
+		"journal: %+v", entries)
 }
 
 func TestDiscoveryShowsTheExtension(t *testing.T) {
@@ -85,9 +84,8 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 		Meta struct{ MCP struct{ Discovery bool } }
 	}
 	must.Do(t, json.NewDecoder(res.Body).Decode(&doc))
-	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
-		t.Fatalf("discovery: %+v", doc)
-	}
+	must.Assert(t, len(doc.Data) == 4 && doc.Data[0].Attributes.McpTool != nil && doc.Data[1].Attributes.McpTool == nil && doc.Meta.MCP.Discovery,
+		"discovery: %+v", doc)
 	want := s.URL + "/jsonrpc/methods/test.echo"
 	must.Expect(t, doc.Data[0].Links.Self == want, "self link %s, want %s", doc.Data[0].Links.Self, want)
 }

@@ -28,9 +28,8 @@ func TestLinesOfTheJSONRPCModule(t *testing.T) {
 			"line %d: a preflight without credentials: %d %v", line, res.StatusCode, res.Header)
 		asked := append([]string{"Authorization", agentBasic}, preflight...)
 		res, _ = do(t, "OPTIONS", s.URL+"/jsonrpc?query="+url.QueryEscape(null), "", asked...)
-		if res.StatusCode != 204 || res.Header.Get("Allow") != "OPTIONS, GET, HEAD, POST" || res.Header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("line %d: a preflight: %d %v", line, res.StatusCode, res.Header)
-		}
+		must.Expect(t, res.StatusCode == 204 && res.Header.Get("Allow") == "OPTIONS, GET, HEAD, POST" && res.Header.Get("Access-Control-Allow-Origin") == "",
+			"line %d: a preflight: %d %v", line, res.StatusCode, res.Header)
 		if res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc/methods", "", asked...); res.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("line %d: a preflight of an address without OPTIONS: %d", line, res.StatusCode)
 		}

@@ -46,13 +46,11 @@ func TestResultsAreValidated(t *testing.T) {
 			status, body := call(t, s, "agent", one)
 			refused := status == http.StatusInternalServerError
 			must.Expect(t, refused == (c.want != "") && strings.Contains(body, c.want), "%d %s", status, body)
-			if status, body := call(t, s, "agent", "["+one+"]"); status != http.StatusOK || !strings.Contains(body, `"result":`) {
-				t.Errorf("in a batch, which is not validated: %d %s", status, body)
-			}
+			status, body = call(t, s, "agent", "["+one+"]")
+			must.Expect(t, status == http.StatusOK && strings.Contains(body, `"result":`), "in a batch, which is not validated: %d %s", status, body)
 			must.Do(t, s.SetQuirk(quirk.LenientOutput, true))
-			if status, body := call(t, s, "agent", one); status != http.StatusOK || !strings.Contains(body, `"result":`) {
-				t.Errorf("with %s: %d %s", quirk.LenientOutput, status, body)
-			}
+			status, body = call(t, s, "agent", one)
+			must.Expect(t, status == http.StatusOK && strings.Contains(body, `"result":`), "with %s: %d %s", quirk.LenientOutput, status, body)
 		})
 	}
 }
@@ -162,9 +160,8 @@ func TestLinksAsSymfonyMakesThem(t *testing.T) {
 	defer res.Body.Close()
 	body := make([]byte, 1<<16)
 	n, _ := res.Body.Read(body)
-	if want := `"self":"http:\/\/example.org\/index.php\/jsonrpc\/methods\/test.echo"`; !strings.Contains(string(body[:n]), want) {
-		t.Errorf("no %s in %s", want, body[:n])
-	}
+	want := `"self":"http:\/\/example.org\/index.php\/jsonrpc\/methods\/test.echo"`
+	must.Expect(t, strings.Contains(string(body[:n]), want), "no %s in %s", want, body[:n])
 }
 
 func TestVersionsOfDrupal(t *testing.T) {

@@ -25,9 +25,8 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 		drupal.ServeHTTP(w, r)
 	}))
 	report := must.Get(engine.Run(t.Context(), engine.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, engine.Options{Only: []string{"list/cursor-malformed"}}))(t)
-	if line := report.Results[0].Curl; !strings.Contains(line, `-u "agent:$AGENT_PASSWORD"`) || !strings.Contains(line, "cursor=LTE%3D") {
-		t.Fatalf("the curl line is %s", line)
-	}
+	line := report.Results[0].Curl
+	must.Assert(t, strings.Contains(line, `-u "agent:$AGENT_PASSWORD"`) && strings.Contains(line, "cursor=LTE%3D"), "the curl line is %s", line)
 	password := func(name string) string { return map[string]string{"AGENT_PASSWORD": "agent-pass"}[name] }
 	none := func(string) string { return "" }
 	replay := func(clause string, getenv func(string) string) (*engine.Replayed, error) {
@@ -106,9 +105,8 @@ func TestReplayOfAForgedReport(t *testing.T) {
 	}
 	unknown := forged("agent", "", "", target+"/x")
 	unknown.Results[0].ID = "list/no-such-clause"
-	if _, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "no clause of the contract") {
-		t.Errorf("a clause that the contract does not have: %v", err)
-	}
+	_, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "no clause of the contract"), "a clause that the contract does not have: %v", err)
 }
 
 // What a bridge chose, here the id of its session, is data in the curl line, whatever it looks like.

@@ -61,9 +61,8 @@ func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 		}
 		must.Expect(t, fault.Is(err, fault.Overloaded) && fault.From(err).RetryAfter != 0,
 			"%s: more sessions in use than one caller may have: %v", name, err)
-		if _, err := open(t, s, flooder, now.Add(inUse+time.Second), true); err != nil {
-			t.Errorf("%s: when they went unused: %v", name, err)
-		}
+		_, err = open(t, s, flooder, now.Add(inUse+time.Second), true)
+		must.Expect(t, err == nil, "%s: when they went unused: %v", name, err)
 	}
 }
 

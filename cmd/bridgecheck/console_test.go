@@ -286,9 +286,8 @@ func TestConsoleOpensAReport(t *testing.T) {
 	code := execute(t.Context(),
 		[]string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
 	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
-	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
-		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
-	}
+	code = execute(t.Context(), []string{"console", dir}, &out, &stderr)
+	must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), "name the bridge"), "a report without its bridge: exit code %d: %s", code, &stderr)
 	report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
 	for _, r := range report.With(reports.Fail) {
 		for i := range r.Evidence {

@@ -22,9 +22,8 @@ func TestFixturesImport(t *testing.T) {
 	agent, _ := original.User("agent")
 	for i := range original.Methods {
 		m := &original.Methods[i]
-		if _, ok := read.Method(m.ID); ok != original.MayRun(agent, m) {
-			t.Errorf("%s is in the site file: %t, and the agent may run it: %t", m.ID, ok, original.MayRun(agent, m))
-		}
+		_, ok := read.Method(m.ID)
+		must.Expect(t, ok == original.MayRun(agent, m), "%s is in the site file: %t, and the agent may run it: %t", m.ID, ok, original.MayRun(agent, m))
 	}
 	m, ok := read.Method("fx.range")
 	must.Expect(t, ok && len(m.Params) > 0, "fx.range is %+v", m)

@@ -71,9 +71,8 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	}
 	must.Expect(t, !isOpen(t, sessions[0]), "the session is open still")
 	stdout.Reset()
-	if code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "nothing to undo") {
-		t.Errorf("a second run --cleanup ended with %d: %s", code, stdout.String())
-	}
+	code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr)
+	must.Expect(t, code == 0 && strings.Contains(stdout.String(), "nothing to undo"), "a second run --cleanup ended with %d: %s", code, stdout.String())
 }
 
 func TestARunEndsItsSessions(t *testing.T) {
@@ -104,12 +103,10 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 			must.Do(t, remember(dir, sessions))
 			info, err := os.Lstat(path)
 			must.Expect(t, err == nil && info.Mode() == 0o600, "the mode is %v (%v), expected a file with 0600", info.Mode(), err)
-			if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte("SESS=secret")) {
-				t.Errorf("the file holds %q (%v)", data, err)
-			}
-			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-				t.Errorf("the directory holds %v (%v), expected one file", files, err)
-			}
+			data, err := os.ReadFile(path)
+			must.Expect(t, err == nil && bytes.Contains(data, []byte("SESS=secret")), "the file holds %q (%v)", data, err)
+			files, err := os.ReadDir(dir)
+			must.Expect(t, err == nil && len(files) == 1, "the directory holds %v (%v), expected one file", files, err)
 		})
 	}
 	data, err := os.ReadFile(victim)

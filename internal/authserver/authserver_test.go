@@ -102,9 +102,8 @@ func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 func TestMetadataAndMisbehaviour(t *testing.T) {
 	s, other := listen(t, authserver.Options{}), listen(t, authserver.Options{})
 	for _, path := range []string{authserver.MetadataPath, authserver.OpenIDPath} {
-		if status, doc := document(t, s.URL+path); status != 200 || doc["issuer"] != s.URL || doc["jwks_uri"] != s.URL+authserver.KeysPath {
-			t.Errorf("%s: %d %v", path, status, doc)
-		}
+		status, doc := document(t, s.URL+path)
+		must.Expect(t, status == 200 && doc["issuer"] == s.URL && doc["jwks_uri"] == s.URL+authserver.KeysPath, "%s: %d %v", path, status, doc)
 	}
 	s.NameOtherIssuer(other)
 	_, doc := document(t, s.URL+authserver.MetadataPath)

@@ -214,9 +214,8 @@ func TestNoStepShowsASecret(t *testing.T) {
 	})
 	steps := New(o).Diagnose(t.Context(), true)
 	must.Assert(t, broken(steps)[0] == "token-not-accepted", "%+v", steps)
-	if shown, err := json.Marshal(steps); err != nil || strings.Contains(string(shown), "eyJ") || !strings.Contains(string(shown), "[redacted]") {
-		t.Errorf("%s %v", shown, err)
-	}
+	shown, err := json.Marshal(steps)
+	must.Expect(t, err == nil && !strings.Contains(string(shown), "eyJ") && strings.Contains(string(shown), "[redacted]"), "%s %v", shown, err)
 }
 
 func TestAddresses(t *testing.T) {

@@ -120,9 +120,8 @@ func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
-	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
-		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
-	}
+	must.Expect(t, slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }),
+		"%s: no request is marked as one of 64 MiB", r.Message)
 	must.Expect(t, r.Curl == "", "%s: %s sends other bytes", r.Message, r.Curl)
 }
 
@@ -131,9 +130,7 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
-	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
+	must.Expect(t, slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
 		return strings.Contains(r.Curl, e.Request.URL) && e.Response != nil && strings.Contains(e.Response.Body, "bad.cyclic_ref")
-	}) {
-		t.Errorf("%s: %s leads to a response without it", r.Message, r.Curl)
-	}
+	}), "%s: %s leads to a response without it", r.Message, r.Curl)
 }

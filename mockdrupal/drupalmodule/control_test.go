@@ -132,9 +132,8 @@ func TestControlPatchesMethods(t *testing.T) {
 	for _, part := range []string{usage, title, `"minimum":3`, `"output":{"type":"array"}`, `"required":true`} {
 		must.Expect(t, strings.Contains(string(changed["shape.required"]), part), "%s is not in %s", part, changed["shape.required"])
 	}
-	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
-		t.Errorf("a hidden tool: %s", changed["access.open"])
-	}
+	must.Expect(t, !strings.Contains(string(changed["access.open"]), "mcpTool") && strings.Contains(string(documents["access.open"]), "mcpTool"),
+		"a hidden tool: %s", changed["access.open"])
 	shown = must.Get(client.Site(ctx))(t)
 	m, _ := shown.Method("shape.required")
 	was, _ := site.Method("shape.required")

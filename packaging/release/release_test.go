@@ -153,9 +153,8 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		{[]string{"archives", "-version", "v1.2.3", "-platforms", "linux"}, `-platforms has "linux"`},
 		{[]string{"rpm", "-version", "v1.2.3", "-platforms", "linux/amd64"}, `"rpm" cannot be built`},
 	} {
-		if err := run(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("release %q: %v, expected an error with %q", c.args, err, c.want)
-		}
+		err := run(c.args)
+		must.Expect(t, err != nil && strings.Contains(err.Error(), c.want), "release %q: %v, expected an error with %q", c.args, err, c.want)
 	}
 }
 

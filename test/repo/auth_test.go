@@ -51,9 +51,8 @@ func TestAnOmittedAuthenticationKindIsReportedOnce(t *testing.T) {
 		"in the table":  {"key", "", "to Kinds in internal/authkind/authkind.go"},
 		"in the bridge": {authkind.Bearer, authkind.Basic, "a case to Callers.From in bridge/caller/caller.go"},
 	} {
-		if all := omissions(t, c.kind, c.atBridge); len(all) != 1 || !strings.Contains(all[0], c.says) {
-			t.Errorf("%s: reported %q, want one report that says %q", name, all, c.says)
-		}
+		all := omissions(t, c.kind, c.atBridge)
+		must.Expect(t, len(all) == 1 && strings.Contains(all[0], c.says), "%s: reported %q, want one report that says %q", name, all, c.says)
 	}
 }
 

@@ -22,8 +22,7 @@ func TestEveryFieldTypeHasAFixture(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(translate.FieldTypes())) {
-		if !shown[name] {
-			t.Errorf("the field type %s is on no site: add `%s: {drupal: %s}` to the params of a method in fixtures/sites/types.yaml", name, name, name)
-		}
+		must.Expect(t, shown[name],
+			"the field type %s is on no site: add `%s: {drupal: %s}` to the params of a method in fixtures/sites/types.yaml", name, name, name)
 	}
 }

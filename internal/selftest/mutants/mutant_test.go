@@ -25,9 +25,8 @@ func TestEntriesAreWellFormed(t *testing.T) {
 			seen[m.Name] = true
 			must.Expect(t, words.MatchString(m.Name), "%s: a name is words joined by hyphens", m.Name)
 			for _, id := range slices.Concat(m.Breaks, m.MayFail) {
-				if _, ok := clauses.Clause(id); !ok {
-					t.Errorf("%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
-				}
+				_, ok := clauses.Clause(id)
+				must.Expect(t, ok, "%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
 			}
 			_, err := engine.Claim(testbed.Profiles()[0].Capabilities, m.Claims)
 			must.Expect(t, err == nil, "%s: %v", m.Name, err)

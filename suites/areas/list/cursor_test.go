@@ -36,9 +36,8 @@ func TestDecodingsFindNamesInCursors(t *testing.T) {
 		"part of a token":     "v1." + base64.RawURLEncoding.EncodeToString([]byte(secret)) + ".c2ln",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !slices.ContainsFunc(decodings(cursor, 3), func(s string) bool { return strings.Contains(s, secret) }) {
-				t.Errorf("%q was not found in %q", secret, cursor)
-			}
+			must.Expect(t, slices.ContainsFunc(decodings(cursor, 3), func(s string) bool { return strings.Contains(s, secret) }),
+				"%q was not found in %q", secret, cursor)
 		})
 	}
 }
