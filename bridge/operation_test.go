@@ -243,9 +243,7 @@ func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
 	s := newSite(t, `{"id":"content.create","attributes":{"usage":"u","params":{"type":{"schema":{"type":"entity_reference","settings":{"target_type":"node_type"}}}},"mcpTool":{}}}`,
 		`{"id":"node_type.list","attributes":{}}`)
 	result := ""
-	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
-		fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result)
-	}
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) { fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result) }
 	for _, c := range []struct{ result, schema string }{
 		{`"result":[{"id":"article","label":"A"},{"id":"page"}]`, `{"type":"string","enum":["article","page"]}`},
 		{`"result":["article","page"]`, `{"type":"string","enum":["article","page"]}`},

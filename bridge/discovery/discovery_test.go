@@ -36,9 +36,7 @@ func response(ctx context.Context, doc string) (a Response, err error) {
 
 func (listed) Read(a Response) (Description, error) { return JSONRPC{}.Read(a) }
 
-func callerNamed(name string) caller.Caller {
-	return caller.Caller{Identity: caller.Identity{name[0]}}
-}
+func callerNamed(name string) caller.Caller { return caller.Caller{Identity: caller.Identity{name[0]}} }
 
 func engine(t *testing.T, source Source, now func() time.Time) *Engine {
 	e := must.Get(New(Options{

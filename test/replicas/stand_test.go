@@ -130,9 +130,7 @@ func (s *stand) change() {
 }
 
 // balance lets the balancer send to these replicas.
-func (s *stand) balance(to ...*replica) {
-	s.balancer.to.Store(&to)
-}
+func (s *stand) balance(to ...*replica) { s.balancer.to.Store(&to) }
 
 // replica is a process of the bridge, and those that took its place after it was killed.
 type replica struct {

@@ -94,9 +94,7 @@ type tool = map[string]any
 
 // onTool changes every tool in the responses of list and describe.
 func onTool(change func(t tool)) middleware {
-	return onResponse(toToolViews, func(x *exchange) {
-		x.eachTool(change)
-	})
+	return onResponse(toToolViews, func(x *exchange) { x.eachTool(change) })
 }
 
 // eachTool changes every tool in a response of list or describe.
@@ -122,9 +120,7 @@ func onInvoke(change func(x *exchange)) middleware { return onResponse(toInvoke,
 
 // withSite changes the responses to the requests that match, with requests of its own to the site.
 func withSite(matches func(*http.Request) bool, change func(site *siteClient, x *exchange)) func(*siteClient) middleware {
-	return func(site *siteClient) middleware {
-		return onResponse(matches, func(x *exchange) { change(site, x) })
-	}
+	return func(site *siteClient) middleware { return onResponse(matches, func(x *exchange) { change(site, x) }) }
 }
 
 // atStatus changes responses with a status.
@@ -140,9 +136,7 @@ func setHeader(name, value string) func(x *exchange) {
 	return func(x *exchange) { x.Header.Set(name, value) }
 }
 
-func dropHeader(name string) func(x *exchange) {
-	return func(x *exchange) { x.Header.Del(name) }
-}
+func dropHeader(name string) func(x *exchange) { return func(x *exchange) { x.Header.Del(name) } }
 
 func refuse(status int, code, message string) func(x *exchange) {
 	return func(x *exchange) { x.Refuse(status, code, message) }

@@ -110,9 +110,7 @@ func withoutMethods(found func(m map[string]any) bool) transport {
 }
 
 // onReply changes the JSON-RPC response to a call before the bridge reads it.
-func onReply(change func(reply map[string]any)) transport {
-	return onSiteResponse(isCall, change)
-}
+func onReply(change func(reply map[string]any)) transport { return onSiteResponse(isCall, change) }
 
 // onDiscovery changes what the site shows of its methods.
 func onDiscovery(change func(index map[string]any)) transport {
