@@ -2,6 +2,7 @@ package repo
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/must"
@@ -124,4 +126,21 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 			kind, e.User, e.Scheme, status))
 	}
 	return all
+}
+
+// A field type that the reference bridge knows is on the built-in site that the checks of translate use.
+func TestEveryFieldTypeHasAFixture(t *testing.T) {
+	site := must.Get(fixtures.Builtin("types"))(t)
+	shown := map[string]bool{}
+	for _, m := range site.Methods {
+		for _, p := range m.Params {
+			if p.Drupal != nil {
+				shown[p.Drupal.Type] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(translate.FieldTypes())) {
+		must.Expect(t, shown[name],
+			"the field type %s is on no site: add `%s: {drupal: %s}` to the params of a method in fixtures/sites/types.yaml", name, name, name)
+	}
 }
