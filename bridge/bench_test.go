@@ -79,7 +79,7 @@ const benchBody = `{"name":"content.search","arguments":{"query":"words","limit"
 // benchSite returns the same 1 KiB result for every call.
 func benchSite(b *testing.B) *httptest.Server {
 	result := `[` + strings.Repeat(`{"nid":1,"title":"An article"},`, 32) + `{}]`
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := must.Serve(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/jsonrpc/methods" {
 			io.WriteString(w, `{"data":[`+benchMethod+`]}`)
@@ -89,7 +89,6 @@ func benchSite(b *testing.B) *httptest.Server {
 		json.NewDecoder(r.Body).Decode(&c)
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
 	}))
-	b.Cleanup(s.Close)
 	return s
 }
 
@@ -132,8 +131,7 @@ func floor(b *testing.B, site string) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"result":%s}`, rpc.Result)
 	}).Methods("POST")
-	s := httptest.NewServer(r)
-	b.Cleanup(s.Close)
+	s := must.Serve(b, r)
 	return s
 }
 
@@ -255,8 +253,7 @@ func besideStatic(b *testing.B, c, tools int, target string) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		w.Write(body)
 	}).Methods("GET")
-	static := httptest.NewServer(r)
-	b.Cleanup(static.Close)
+	static := must.Serve(b, r)
 	beside(b, c, 4000, fetch(static.URL+target), fetch(front.URL+target))
 }
 

@@ -171,8 +171,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 
 // A client shows the error that its first request gets, and not what the process prints.
 func TestStdioSaysThatTheSiteRefusesTheAccount(t *testing.T) {
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
-	defer refusing.Close()
+	refusing := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	b := must.Get(bridge.New(bridge.Options{Drupal: refusing.URL}))(t)
 	defer b.Close()
 	for in, answers := range map[string]int{"": 0, `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n" + initialize + "\n": 1} {
@@ -285,9 +284,8 @@ func sdkFloor(b *testing.B, site string) *httptest.Server {
 			text, err := io.ReadAll(res.Body)
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil, err
 		})
-	bare := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+	bare := must.Serve(b, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
-	b.Cleanup(bare.Close)
 	return bare
 }
 

@@ -70,12 +70,10 @@ func TestSoak(t *testing.T) {
 	})
 	const chunk = 2_000
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 2 * chunk}))(t)
-	behind := httptest.NewServer(drupal)
-	defer behind.Close()
+	behind := must.Serve(t, drupal)
 	b := must.Get(bridge.New(bridge.Options{Drupal: behind.URL, CallOptions: bridge.CallOptions{UpstreamTimeout: 5 * time.Second}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second, PermissionTTL: time.Second}}))(t)
 	defer b.Close()
-	front := httptest.NewServer(b)
-	defer front.Close()
+	front := must.Serve(t, b)
 	front.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 
 	s := soak{expected: map[string]string{}}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,8 +42,7 @@ func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
 // serveAt serves a handler for the rest of the test and returns its URL.
 func serveAt(t *testing.T, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, h)
 	return server.URL
 }
 

@@ -154,7 +154,7 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	defer reference.Close()
 	var asked atomic.Int64
 	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == client.DescribePath && asked.Add(1) == 8 { // which nothing but a check sends
 			server.Listener.Close()
 			panic(http.ErrAbortHandler)
@@ -162,7 +162,6 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 		w.Header().Set("Connection", "close")
 		reference.ServeHTTP(w, r)
 	}))
-	defer server.Close()
 	o := suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"list/*", "describe/*"}}
 	o.Bridge.DiscoveryTTL = time.Minute
 	report := must.Get(suites.Run(t.Context(), suites.Target{URL: server.URL}, o))(t)

@@ -167,7 +167,7 @@ func interrupted(t *testing.T, begun <-chan bool, args ...string) (stdout, stder
 // When the user gives up waiting for a login without a response, that is no mistake of the configuration.
 func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	begun := make(chan bool, 1)
-	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	site := must.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the caller has gone
 		select {
 		case begun <- true:
@@ -175,7 +175,6 @@ func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 		}
 		<-r.Context().Done()
 	}))
-	defer site.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
 	t.Setenv("AGENT_PASSWORD", "agent-pass")

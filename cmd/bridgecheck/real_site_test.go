@@ -45,8 +45,7 @@ func newRealSite(t *testing.T) *realSite {
 	site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	s := &realSite{}
 	s.drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	server := httptest.NewServer(s.drupal)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, s.drupal)
 	s.site = server.URL
 	b := must.Get(bridge.New(bridge.Options{Drupal: s.site, CallerOptions: bridge.CallerOptions{Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")}}))(t)
 	t.Cleanup(func() { b.Close() })
@@ -67,8 +66,7 @@ func (s *realSite) others() []string {
 
 func served(t *testing.T, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, h)
 	return server.URL
 }
 

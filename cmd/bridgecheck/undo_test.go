@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,7 @@ func siteWithLogin(t *testing.T) (site, configuration string) {
 	fixture := must.Get(fixtures.Builtin("default"))(t)
 	extension := must.Get(module.New(module.V13))(t)
 	drupal := must.Get(mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
-	server := httptest.NewServer(drupal)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, drupal)
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
 	configuration = filepath.Join(t.TempDir(), "site.yaml")
 	text := "url: " + server.URL + "\ncapabilities: [auth-cookie, -auth-basic]\nrate: 50\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"

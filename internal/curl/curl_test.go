@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"reflect"
@@ -169,13 +168,12 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	must.Need(t, err == nil, "SKIPPED: curl is missing, so no line is run")
 	var got string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, typed := r.Header["Content-Type"]
 		_, empty := r.Header["X-Empty"]
 		got = fmt.Sprintf("%s %s %v %q %v %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), empty, body)
 	}))
-	defer server.Close()
 	json := []curl.Field{{Name: "Content-Type", Value: curl.Value{Text: "application/json"}}}
 	for _, c := range []struct {
 		name    string

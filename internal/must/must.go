@@ -1,6 +1,11 @@
 // Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
-// else came.
+// else came; it also serves handlers as long as a test lasts.
 package must
+
+import (
+	"net/http"
+	"net/http/httptest"
+)
 
 // Get returns a value, or ends the test with the error: must.Get(os.ReadFile(path))(t).
 func Get[T any](value T, err error) func(tester) T {
@@ -39,6 +44,13 @@ func Assert(t tester, holds bool, format string, args ...any) {
 	if !holds {
 		t.Fatalf(format, args...)
 	}
+}
+
+// Serve serves a handler until the test ends.
+func Serve(t interface{ Cleanup(func()) }, h http.Handler) *httptest.Server {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server
 }
 
 // Need skips the test unless what it needs is there.

@@ -24,7 +24,7 @@ import (
 // over serves a module by HTTP, a request at a time.
 func over(t *testing.T, module *phpSite) *httptest.Server {
 	var one sync.Mutex
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		must.Expect(t, err == nil, "%v", err)
 		query := map[string]string{}
@@ -37,7 +37,6 @@ func over(t *testing.T, module *phpSite) *httptest.Server {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
 	}))
-	t.Cleanup(server.Close)
 	return server
 }
 

@@ -112,8 +112,7 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 
 func TestServedPagesInABrowser(t *testing.T) {
 	handler := must.Get(Handler(folder(t)))(t)
-	server := httptest.NewServer(handler)
-	defer server.Close()
+	server := must.Serve(t, handler)
 	b := chrome.Open(t, chrome.Start(t), server.URL+"/", 1280, 700)
 	b.Picture("index-1280")
 	b.Run(chromedp.Click(`tbody th a`), chromedp.WaitReady(`details.result`), chromedp.Navigate(server.URL+"/"), chromedp.EmulateViewport(360, 740))

@@ -21,8 +21,7 @@ func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mock
 	t.Helper()
 	site := must.Get(fixtures.Builtin("default"))(t)
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
-	server := httptest.NewServer(proxy(mock))
-	t.Cleanup(server.Close)
+	server := must.Serve(t, proxy(mock))
 	client := must.Get(control.New(server.URL, "a-token"))(t)
 	opened := must.Get(OpenRemote(context.Background(), client))(t)
 	return mock, opened

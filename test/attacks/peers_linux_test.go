@@ -82,14 +82,13 @@ func TestIssuers(t *testing.T) {
 				a := newJWKSServer(t)
 				var n atomic.Int64
 				var sane atomic.Bool
-				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				front := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if sane.Load() {
 						a.ServeHTTP(w, r)
 						return
 					}
 					attack.send(w, n.Add(1))
 				}))
-				t.Cleanup(front.Close)
 				a.URL = front.URL // the issuer
 				given := append([]string{"--oauth-issuer", a.URL, "--oauth-resource", jwksResource, "--upstream-timeout", "3s"}, flags...)
 				if mode == "keys" {
@@ -164,7 +163,7 @@ func TestIssuersSayMuch(t *testing.T) {
 				return strings.Replace(said, "%d", strconv.FormatInt(n.Add(1), 10), 1)
 			}
 			var issuer *httptest.Server
-			issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			issuer = must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case "/token":
 					io.WriteString(w, `{"token_type":"Bearer","expires_in":3600,"access_token":`+say(attack.token, `"%dx"`)+`}`)
@@ -176,7 +175,6 @@ func TestIssuersSayMuch(t *testing.T) {
 						say(attack.issuer, strconv.Quote(issuer.URL)), issuer.URL)
 				}
 			}))
-			t.Cleanup(issuer.Close)
 			p := launch(t, &site{Server: &httptest.Server{URL: jwksSite(t)}}, "--oauth-issuer", issuer.URL, "--oauth-resource", jwksResource,
 				"--oauth-introspection", "--oauth-client", "bridge", "--oauth-exchange", "site")
 			began := time.Now()

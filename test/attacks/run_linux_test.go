@@ -3,7 +3,6 @@ package attacks
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,7 @@ import (
 func (a answer) before(t *testing.T, args ...string) (code int, took time.Duration, said string) {
 	const most = 300 // MiB
 	var n atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.send(w, n.Add(1)) }))
-	defer server.Close()
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.send(w, n.Add(1)) }))
 	defer server.CloseClientConnections()
 	args[slices.Index(args, "URL")] = server.URL
 	cmd := exec.Command(binary, args...)
@@ -120,8 +118,7 @@ func TestReports(t *testing.T) {
 		most = 300 // MiB
 		soon = time.Minute
 	)
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
+	server := must.Serve(t, http.NotFoundHandler())
 	own := t.TempDir()
 	said, err := exec.Command(binary, "run", "--url", server.URL, "--only", "list/*", "--report-dir", own).CombinedOutput()
 	must.Assert(t, err != nil && len(said) > 0, "a run before nothing: %v %s", err, said)

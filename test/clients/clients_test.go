@@ -49,8 +49,7 @@ func installed(t *testing.T) {
 func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridgeURL, siteURL string) {
 	t.Helper()
 	drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	upstream := httptest.NewServer(drupal)
-	t.Cleanup(upstream.Close)
+	upstream := must.Serve(t, drupal)
 	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)

@@ -82,7 +82,7 @@ func change(drupal *mockdrupal.Drupal) {
 func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 	t.Helper()
 	drupal, module, _ := serve(t, site)
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/mcp/tools/list" {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -110,7 +110,6 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, strings.Replace(string(list), `"tools":[`, `"tools":[`+richTool+`,`, 1)) //nolint:errcheck // the bridge complains
 	}))
-	t.Cleanup(upstream.Close)
 	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -66,11 +65,10 @@ func TestPrismFindsNoViolation(t *testing.T) {
 		throughPrism(t, http.MethodPost, proxy+"/mcp/tools/invoke", string(body))
 	}
 
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	broken := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"tools": null}`)
 	}))
-	defer broken.Close()
 	found, _, _ := violations(t, http.MethodGet, prism(t, broken.URL)+"/mcp/tools/list", "")
 	must.Expect(t, found != "", "Prism finds nothing in a list whose tools are null")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -69,8 +68,7 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	site := must.Get(fixtures.Builtin("default"))(t)
 	site.Auth.JSONRPC = []string{kind}
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	drupal := httptest.NewServer(mock)
-	defer drupal.Close()
+	drupal := must.Serve(t, mock)
 	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
 		Behind: check.Behind{Drupal: &behind.Drupal{Upstream: &behind.Upstream{Recorder: mock}, Mock: mock}}}}
 	credentials, _ := caller.CredentialsOf(check.Agent)
@@ -102,8 +100,7 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 
 	address := must.Get(url.Parse(drupal.URL))(t)
 	recorder := must.Get(proxy.New(address, proxy.Options{}))(t)
-	recording := httptest.NewServer(recorder)
-	defer recording.Close()
+	recording := must.Serve(t, recorder)
 	status = send(recording.URL + "/jsonrpc/methods")
 	if e := last(recorder.Journal()); status != http.StatusOK || e.User == "" || e.Scheme != kind {
 		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
@@ -118,8 +115,7 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	}
 	reference := must.Get(bridge.New(o))(t)
 	defer reference.Close()
-	front := httptest.NewServer(reference)
-	defer front.Close()
+	front := must.Serve(t, reference)
 	status = send(front.URL + "/mcp/tools/list")
 	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
 		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/caller/caller.go",
