@@ -231,8 +231,7 @@ func TestAPlanAgreesWithTheLibraries(t *testing.T) {
 		plan, err := s.plan()
 		must.Assert(t, err == nil, "%s has no plan: %v", text, err)
 		doc := documents(3).Draw(t, "document")
-		value, err := Decode([]byte(doc))
-		must.Do(t, err)
+		value := must.Get(Decode([]byte(doc)))(t)
 		want := s.byLibrary(value)
 		ix := must.Get(newIndex([]byte(doc)))(t)
 		e := evaluation{ctx: context.Background(), schema: s, ix: ix, seed: s.seed, most: maxSteps}
