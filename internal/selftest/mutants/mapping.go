@@ -329,13 +329,7 @@ func useUnderscores(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
 
 func onDescription(change func(string) string) middleware { return onTextOf("description", change) }
 
-func onAnnotations(change func(map[string]any)) middleware {
-	return onTool(func(t tool) {
-		if a, ok := t["annotations"].(map[string]any); ok {
-			change(a)
-		}
-	})
-}
+func onAnnotations(change func(map[string]any)) middleware { return onMember("annotations", change) }
 
 // emptyAsList writes an empty property list as PHP does.
 func emptyAsList(schema map[string]any) {

@@ -199,14 +199,16 @@ func onCode(code string, change func(x *exchange)) middleware {
 	})
 }
 
-// onInput changes the inputSchema of every tool.
-func onInput(change func(schema map[string]any)) middleware {
+// onMember changes a member of every tool, where it is an object.
+func onMember(name string, change func(object map[string]any)) middleware {
 	return onTool(func(t tool) {
-		if schema, ok := t["inputSchema"].(map[string]any); ok {
-			change(schema)
+		if object, ok := t[name].(map[string]any); ok {
+			change(object)
 		}
 	})
 }
+
+func onInput(change func(schema map[string]any)) middleware { return onMember("inputSchema", change) }
 
 // onProperties changes the property list of every tool with parameters.
 func onProperties(change func(schema, properties map[string]any)) middleware {

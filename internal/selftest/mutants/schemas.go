@@ -117,13 +117,7 @@ func moveToDefinitions(schema, properties map[string]any) {
 	}
 }
 
-func onOutput(change func(schema map[string]any)) middleware {
-	return onTool(func(t tool) {
-		if s, ok := t["outputSchema"].(map[string]any); ok {
-			change(s)
-		}
-	})
-}
+func onOutput(change func(schema map[string]any)) middleware { return onMember("outputSchema", change) }
 
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
