@@ -35,9 +35,7 @@ func WriteJSON(w io.Writer, r *Report) error {
 	b := bounded(r, reportLimits)
 	b.Summarize()
 	b.Causes = b.Groups()
-	if b.Schema == "" {
-		b.Schema = SchemaVersion
-	}
+	b.Schema = cmp.Or(b.Schema, SchemaVersion)
 	data, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)

@@ -3,6 +3,7 @@ package authserver_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -138,9 +139,7 @@ func TestTokenEndpoint(t *testing.T) {
 		{"resource", "", "invalid_target"},
 	} {
 		form := url.Values{}
-		for name, values := range good {
-			form[name] = values
-		}
+		maps.Copy(form, good)
 		if c.change != "" {
 			form.Set(c.change, c.value)
 		}

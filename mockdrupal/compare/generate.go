@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -177,9 +178,7 @@ func (g *generator) params(m method, odd bool) string {
 	arguments, _ := value.(map[string]any)
 	if len(m.Params) > 0 && g.one(6) { // another type in place of one argument
 		changed := map[string]any{}
-		for name, v := range arguments {
-			changed[name] = v
-		}
+		maps.Copy(changed, arguments)
 		changed[oneOf(g, m.Params...).Name] = json.RawMessage(oneOf(g, "null", "1", `"1"`, "1.0", "true", "[]", "{}", `"é\u0000</"`, "[null]", "1e400", `{"a":{}}`))
 		arguments = changed
 	}

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -67,9 +68,7 @@ func TestMCPRespondsAsItsSourceSays(t *testing.T) {
 			if c.As != nil {
 				who = *c.As
 			}
-			if c.Status == 0 {
-				c.Status = 200
-			}
+			c.Status = cmp.Or(c.Status, 200)
 			w := post(mcpSite(t), who, string(must.Get(json.Marshal(c.Request))(t)))
 			got := w.Body.String()
 			switch {

@@ -7,6 +7,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -207,12 +208,8 @@ func (c *Contract) With(extra ...Clause) (*Contract, error) {
 			whole.Capabilities = append(whole.Capabilities, Capability{Name: needs, Text: needs, Claim: "a capability of the area " + area})
 		}
 		clause.Area = area
-		if clause.Wire == "" {
-			clause.Wire = Front
-		}
-		if clause.Source == "" {
-			clause.Source = "a clause of the run's own"
-		}
+		clause.Wire = cmp.Or(clause.Wire, Front)
+		clause.Source = cmp.Or(clause.Source, "a clause of the run's own")
 		whole.byID[clause.ID] = len(whole.Clauses)
 		whole.Clauses = append(whole.Clauses, clause)
 	}

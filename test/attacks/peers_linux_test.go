@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -157,9 +158,7 @@ func TestIssuersSayMuch(t *testing.T) {
 		t.Run(attack.name, func(t *testing.T) {
 			var n, metadata atomic.Int64
 			say := func(said, usual string) string {
-				if said == "" {
-					said = usual
-				}
+				said = cmp.Or(said, usual)
 				return strings.Replace(said, "%d", strconv.FormatInt(n.Add(1), 10), 1)
 			}
 			var issuer *httptest.Server

@@ -208,9 +208,7 @@ func onParameter(tool, param string, change func(schema map[string]any)) middlew
 func replaceWith(members map[string]any) func(map[string]any) {
 	return func(schema map[string]any) {
 		clear(schema)
-		for name, value := range members {
-			schema[name] = value
-		}
+		maps.Copy(schema, members)
 	}
 }
 
