@@ -31,9 +31,7 @@ import (
 // eventually waits for what another goroutine does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		must.Assert(t, !time.Now().After(deadline), "%v", what)
-	}
+	must.Assert(t, must.Within(10*time.Second, done), "%v", what)
 }
 
 func TestMetricsCountAndNameNobody(t *testing.T) {

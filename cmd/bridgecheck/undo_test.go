@@ -51,11 +51,8 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	run := exec.Command("bridgecheck", "run", "--config", configuration, "--report-dir", dir)
 	must.Do(t, run.Start())
 	left := filepath.Join(dir, undoName)
-	deadline := time.Now().Add(30 * time.Second)
-	for _, err := os.Stat(left); err != nil; _, err = os.Stat(left) {
-		must.Assert(t, !time.Now().After(deadline), "the run never said what it has to undo")
-		time.Sleep(5 * time.Millisecond)
-	}
+	said := must.Within(30*time.Second, func() bool { _, err := os.Stat(left); return err == nil })
+	must.Assert(t, said, "the run never said what it has to undo")
 	must.Do(t, run.Process.Kill())
 	_ = run.Wait() // it was killed
 	data := must.Get(os.ReadFile(left))(t)

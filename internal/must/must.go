@@ -1,10 +1,12 @@
 // Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
-// else came; it also serves handlers as long as a test lasts.
+// else came; it also serves handlers as long as a test lasts, and waits.
 package must
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"time"
 )
 
 // Get returns a value, or ends the test with the error: must.Get(os.ReadFile(path))(t).
@@ -51,6 +53,26 @@ func Serve(t interface{ Cleanup(func()) }, h http.Handler) *httptest.Server {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return server
+}
+
+// Within reports whether something comes to be within a time.
+func Within(limit time.Duration, done func() bool) bool {
+	for end := time.Now().Add(limit); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// Listens reports whether connections to an address are accepted.
+func Listens(address string) bool {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // Need skips the test unless what it needs is there.

@@ -231,9 +231,7 @@ func TestASlowToolIsFlooded(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(20 * time.Second); s.slow.Load() < 150 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	must.Within(20*time.Second, func() bool { return s.slow.Load() >= 150 })
 	for range 50 {
 		p.mustServe("during the flood")
 	}
