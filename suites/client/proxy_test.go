@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -118,10 +119,11 @@ func TestSuspects(t *testing.T) {
 // A request that is sent again has the response of the last time.
 func TestTheLastResponseIsRead(t *testing.T) {
 	bodies := []string{haproxyPage, `{"tools":[]}`}
-	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, bodies[0]) //nolint:errcheck // the client has gone
 		bodies = bodies[1:]
 	}))
+	defer server.Close()
 	c, a := Client{Target: &Target{URL: server.URL, Transport: &http.Transport{}}}, &Response{}
 	for _, want := range []bool{false, true} {
 		c.Exchange(t.Context(), Request{Method: "GET", Path: ListPath}, a, time.Second)

@@ -36,8 +36,9 @@ func TestDecodingsFindNamesInCursors(t *testing.T) {
 		"part of a token":     "v1." + base64.RawURLEncoding.EncodeToString([]byte(secret)) + ".c2ln",
 	} {
 		t.Run(name, func(t *testing.T) {
-			must.Expect(t, slices.ContainsFunc(decodings(cursor, 3), func(s string) bool { return strings.Contains(s, secret) }),
-				"%q was not found in %q", secret, cursor)
+			if !slices.ContainsFunc(decodings(cursor, 3), func(s string) bool { return strings.Contains(s, secret) }) {
+				t.Errorf("%q was not found in %q", secret, cursor)
+			}
 		})
 	}
 }
