@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,12 +14,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -367,51 +364,4 @@ func TestShardsMergedEqualOneRun(t *testing.T) {
 			same(t, one, outcomeOf(t, code, stdout, stderr, merge[3]))
 		})
 	}
-}
-
-func TestHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		p := &progress{out: &out, end: make(chan struct{}), began: time.Now(), total: 3, open: map[string]int{"list/a": 2, "list/b": 1}}
-		p.ended.Go(p.beat)
-		time.Sleep(heartbeatEvery - time.Millisecond)
-		synctest.Wait()
-		must.Expect(t, out.Len() == 0, "before %s: %q", heartbeatEvery, out.String())
-		time.Sleep(2 * time.Millisecond)
-		p.started("list/a")
-		p.finished(reports.Result{ID: "list/a"})
-		p.finished(reports.Result{ID: "list/a"}) // a verdict that the culprit rule changed
-		p.started("list/inapplicable")
-		p.finished(reports.Result{ID: "list/inapplicable"})
-		p.started("list/b")
-		time.Sleep(heartbeatEvery)
-		p.finished(reports.Result{ID: "list/b"})
-		time.Sleep(heartbeatEvery)
-		p.stop()
-		time.Sleep(heartbeatEvery)
-		want := "[0/3] waiting for the bridge, 10 s\n[1/3] list/b, 20 s\n[2/3] between two clauses, 30 s\n"
-		must.Expect(t, out.String() == want, "expected %q, got %q", want, out.String())
-	})
-}
-
-// What --shard takes is one shard of those that there can be, and anything else is refused as wrong usage.
-func FuzzParseShard(f *testing.F) {
-	for _, text := range []string{"1/1", "2/3", "0/3", "4/3", "1/101", "1", "/", "1/3/3", "-1/3", "01/3", "１/3"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		index, of, err := parseShard(text)
-		var usage *engine.UsageError
-		switch {
-		case err != nil && !errors.As(err, &usage):
-			t.Errorf("%q is refused by %v", text, err)
-		case err == nil && (index < 1 || index > of || of > engine.MaxShards):
-			t.Errorf("%q is shard %d of %d", text, index, of)
-		case err != nil:
-			return
-		}
-		i, n, err := parseShard(fmt.Sprintf("%d/%d", index, of))
-		must.Expect(t, i == index && n == of && err == nil,
-			"%q is shard %d of %d, which is read as %d of %d: %v", text, index, of, i, n, err)
-	})
 }

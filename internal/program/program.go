@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -86,27 +85,4 @@ func Address(t testing.TB) string {
 	must.Do(t, err)
 	t.Cleanup(release)
 	return address
-}
-
-// Output keeps the start of what a process or a logger writes, for a test that reads it meanwhile.
-type Output struct {
-	mu   sync.Mutex
-	kept strings.Builder
-}
-
-// Write implements io.Writer; what is beyond a megabyte is dropped.
-func (o *Output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.kept.Len() < 1<<20 {
-		o.kept.Write(b)
-	}
-	return len(b), nil
-}
-
-// String is what was written.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.kept.String()
 }

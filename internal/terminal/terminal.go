@@ -7,12 +7,9 @@
 package terminal
 
 import (
-	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -106,67 +103,4 @@ func Clip(s string, most int) string {
 		cut--
 	}
 	return fmt.Sprintf("%s… (%d more bytes)", s[:cut], len(s)-cut)
-}
-
-// JSON returns a JSON document with the same value, in which strings have JSON escapes (\u202e) in place of what Visible
-// escapes and of the `##` that CI systems take for a command. It is for JSON that is printed to a terminal or a log.
-func JSON(data []byte) []byte {
-	var b bytes.Buffer
-	b.Grow(len(data))
-	for i := 0; i < len(data); {
-		c, size := utf8.DecodeRune(data[i:])
-		command := c == '#' && i > 0 && data[i-1] == '#'
-		switch {
-		case c == '\r', c == utf8.RuneError, !command && !unsafe(c): // white space between values, and broken UTF-8, stay
-			b.Write(data[i : i+size])
-		case c > 0xFFFF:
-			high, low := utf16.EncodeRune(c)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-		i += size
-	}
-	return b.Bytes()
-}
-
-// frame matches a line of a stack trace: Go, JavaScript, Java, .NET, PHP, Ruby, Python.
-var frame = regexp.MustCompile(`^\s+at |^\s+from \S+:\d+:in |^#\d+ |^\s+\S+\.go:\d+|^goroutine \d+ |^created by |` +
-	`^\s+\.\.\. \d+ more$|^\s+File ".*", line \d+|^[\w./-]+\.[^\s(]*(\(\*?[\w.\[\]]+\)[^\s(]*)?\(.*\)$`)
-
-// tailLine bounds one line of a tail, in bytes.
-const tailLine = 1000
-
-// Tail returns the last lines of a program's log, escaped, at most so many. Each stack trace is one line that says how
-// long it is, so that the error above it is among them.
-func Tail(log string, most int) []string {
-	var lines []string
-	frames, blanks := 0, 0
-	trace := func() {
-		switch {
-		case frames == 1:
-			lines = append(lines, "  … 1 line of a stack trace")
-		case frames > 1:
-			lines = append(lines, fmt.Sprintf("  … %d lines of a stack trace", frames))
-		}
-		frames, blanks = 0, 0
-	}
-	for _, line := range strings.Split(strings.TrimSpace(strings.ReplaceAll(log, "\r\n", "\n")), "\n") {
-		switch {
-		case frame.MatchString(line):
-			frames += 1 + blanks
-			blanks = 0
-		case frames > 0 && strings.TrimSpace(line) == "":
-			blanks++ // between two goroutines
-		default:
-			trace()
-			lines = append(lines, Clip(Escape(strings.TrimRight(line, " \t")), tailLine))
-		}
-	}
-	trace()
-	lines = lines[max(0, len(lines)-most):]
-	if len(lines) == 1 && lines[0] == "" {
-		return nil
-	}
-	return lines
 }

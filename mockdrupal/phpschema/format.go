@@ -3,10 +3,8 @@ package phpschema
 import (
 	"net/netip"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
@@ -118,68 +116,3 @@ func (c *check) format(v php.Value, s *php.Array, at place) {
 }
 
 func printedText(s string) string { return plain(php.AppendString(nil, s)) }
-
-// What PHP's FILTER_VALIDATE_EMAIL takes, with FILTER_FLAG_EMAIL_UNICODE.
-var (
-	atom    = "[!#-'*+\\-/-9=?A-Z^-~\\pL\\pN]+"
-	quoted  = `"(?:[\x01-\x08\x0B\x0C\x0E-\x1F!#-\[\]-\x7F\pL\pN]|\\[\x00-\x7F])*"`
-	word    = "(?:" + atom + "|" + quoted + ")"
-	label   = `[a-z0-9]+(?:-+[a-z0-9]+)*`
-	address = regexp.MustCompile(`(?i)^(` + word + `(?:\.` + word + `)*)@(?:(?:` + label + `\.)+(` + label + `)|\[(.*)\])$`)
-)
-
-// Longest parts of an address, in characters.
-const (
-	maxAddress, maxLocal, maxLabel = 254, 64, 63
-)
-
-func validEmail(s string) bool {
-	m := address.FindStringSubmatch(s)
-	if m == nil || utf8.RuneCountInString(s) > maxAddress || utf8.RuneCountInString(m[1]) > maxLocal {
-		return false
-	}
-	if m[2] == "" {
-		ip, isV6 := strings.CutPrefix(strings.ToLower(m[3]), "ipv6:")
-		return isV6 && validIPv6(ip) || !isV6 && validIPv4(ip)
-	}
-	for _, l := range strings.Split(s[len(m[1])+1:], ".") {
-		if utf8.RuneCountInString(l) > maxLabel {
-			return false
-		}
-	}
-	return m[2][0] < '0' || m[2][0] > '9' || strings.HasPrefix(m[2], "xn--")
-}
-
-// The library's UriValidator and RelativeReferenceValidator.
-var (
-	hierarchical = regexp.MustCompile(`(?i)^([a-z][a-z0-9+\-.]*)://` + // scheme
-		`(?:[^:@/?#]+(?::[^@/?#]*)?@)?` + // user and password
-		`([a-z0-9._~-]+|\[[a-f0-9:.]+\])` + // host
-		`(?::(\d{1,5}))?` + // port
-		`(?:/[a-zA-Z0-9._~!$&'()*+,;=:@/%-]*)*` + // path
-		`(?:\?[^#]*)?(?:#.*)?$`)
-	opaque    = regexp.MustCompile(`(?i)^(mailto|data|urn|news|tel|file):(.+)$`)
-	mailto    = regexp.MustCompile(`^[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$`)
-	absolute  = regexp.MustCompile(`^(http|https)://`)
-	reference = regexp.MustCompile(`^(([^/?#]+):)?(//([^/?#]*))?([^?#]*)(\?([^#]*))?(#(.*))?$`)
-	odd       = regexp.MustCompile(`\\|^:/|^//$|^///[^/]|\s`)
-	news      = regexp.MustCompile(`(?i)^[a-z0-9]+(\.[a-z0-9]+)*$`)
-	tel       = regexp.MustCompile(`^\+?[0-9.\-() ]+$`)
-)
-
-func validURI(s string) bool {
-	if m := hierarchical.FindStringSubmatch(s); m != nil {
-		port, _ := strconv.Atoi(m[3])
-		return !strings.Contains(m[2], "..") && (m[3] == "" || m[3] == "0" || port >= 1 && port <= 65535)
-	}
-	m := opaque.FindStringSubmatch(s)
-	if m == nil {
-		return false
-	}
-	further := map[string]*regexp.Regexp{"mailto": mailto, "news": news, "tel": tel}[strings.ToLower(m[1])]
-	return further == nil || further.MatchString(m[2])
-}
-
-func validReference(s string) bool {
-	return validURI(s) || reference.MatchString(s) && !absolute.MatchString(s) && !odd.MatchString(s)
-}

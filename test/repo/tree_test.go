@@ -5,14 +5,12 @@
 package repo
 
 import (
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,34 +108,4 @@ func packages(t *testing.T) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-var forProcessor = regexp.MustCompile(`_(amd64|arm64|386|arm)(_test)?\.go$|//go:build .*\b(amd64|arm64|386|arm)\b`)
-
-// `make platforms` runs vet once for each system and not for each processor, so no file may be for a processor.
-func TestNoFileIsForAProcessor(t *testing.T) {
-	for _, s := range sources(t) {
-		if forProcessor.MatchString(s.Name) || s.Name != "test/repo/tree_test.go" && forProcessor.MatchString(read(t, s.Name)) {
-			t.Errorf("%s is built for some processors only: let `make platforms` run vet for each processor of a system", s.Name)
-		}
-	}
-}
-
-// maxFields is how many fields a type may have: one that has more holds several ideas, which are types of their own.
-const maxFields = 25
-
-func TestNoTypeHasTooManyFields(t *testing.T) {
-	for _, s := range sources(t) {
-		file := must.Get(parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), 0))(t)
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			if fields, ok := spec.Type.(*ast.StructType); ok && fields.Fields.NumFields() > maxFields {
-				t.Errorf("%s: %s has %d fields, want %d at most: group those that belong together", s.Name, spec.Name.Name, fields.Fields.NumFields(), maxFields)
-			}
-			return true
-		})
-	}
 }

@@ -1,13 +1,9 @@
 package sample
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
-	"testing"
 	"time"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -95,45 +91,4 @@ func CutShort(r *reports.Report) *reports.Report { r.CutShort = "interrupted"; r
 func WithProblem(r *reports.Report) *reports.Report {
 	r.BaselineProblems = []reports.BaselineProblem{{File: "baseline.yaml", Line: 3, Clause: "list/x", Text: "expired on 2026-01-01"}}
 	return r
-}
-
-// Written returns what write writes.
-func Written(t testing.TB, write func(*bytes.Buffer) error) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-// Compiled compiles a JSON Schema; formats are checked.
-func Compiled(t testing.TB, text []byte) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
-// MustConform fails the test where data breaks schema.
-func MustConform(t testing.TB, schema *jsonschema.Schema, data []byte) {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(doc); err != nil {
-		t.Error(err)
-	}
 }

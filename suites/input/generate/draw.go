@@ -6,9 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // drawing draws values at random that seem to fit a schema.
@@ -148,50 +145,4 @@ func (d drawing) text(s map[string]any) any {
 		b.WriteRune(letters[d.dice.IntN(len(letters))])
 	}
 	return b.String()
-}
-
-// Makers are the makers of the schemas that were met before: the workers of a run, and runs one after the other, meet the
-// same. They have no dice until With gives them some. The zero value has met none. It is safe for concurrent use.
-type Makers struct {
-	mu    sync.Mutex
-	known map[makerKey]func() *Maker
-}
-
-type makerKey struct {
-	schema    string
-	arguments bool
-}
-
-// maxKnown bounds how many are remembered. A site has some hundred tools.
-const maxKnown = 1000
-
-// ForArguments is a maker of arguments for an inputSchema, the same one each time; nil where none can be generated.
-func (m *Makers) ForArguments(schema map[string]any) *Maker { return m.maker(schema, true) }
-
-// ForResult is a maker of results for an outputSchema, the same one each time; nil where none can be generated.
-func (m *Makers) ForResult(schema map[string]any) *Maker { return m.maker(schema, false) }
-
-func (m *Makers) maker(schema map[string]any, arguments bool) *Maker {
-	text, err := exact.Write(schema)
-	if err != nil {
-		return nil
-	}
-	key := makerKey{string(text), arguments}
-	m.mu.Lock()
-	made, met := m.known[key]
-	if !met {
-		made = sync.OnceValue(func() *Maker {
-			maker, _ := newMaker(schema, nil, arguments) // nil with the error
-			return maker
-		})
-		if len(m.known) == maxKnown {
-			m.known = nil
-		}
-		if m.known == nil {
-			m.known = map[makerKey]func() *Maker{}
-		}
-		m.known[key] = made
-	}
-	m.mu.Unlock()
-	return made()
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+)
+
+// What tests count at the mock is not changed by health checks of its container.
+func TestAHealthCheckLeavesNothingInTheMock(t *testing.T) {
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	server := must.Get(drupal.Listen("127.0.0.1:0"))(t)
+	defer server.Close()
+	must.Get(drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: 503, Count: 1}))(t)
+	for range 3 {
+		healthy(t, 0, strings.TrimPrefix(server.URL, "http://"))
+	}
+	n := len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 0, "the journal has %d entries, expected none", n)
+	healthy(t, 1, server.URL) // a request, by contrast, takes the fault and is recorded
+	n = len(drupal.Journal().Entries(0))
+	must.Expect(t, n == 1, "the journal has %d entries after a request, expected 1", n)
+}
+
+// A certificate names the bridge's public address, which a loopback address is not.
+func TestAHealthCheckOfTLS(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			http.Redirect(w, r, "/healthz", http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	healthy(t, 0, server.URL+"/healthz")
+	healthy(t, 1, server.URL+"/elsewhere")
+}
+
+func healthy(t *testing.T, want int, address string) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	code := execute(t.Context(), []string{"healthy", address}, &out, &stderr)
+	must.Expect(t, code == want, "healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
+}
