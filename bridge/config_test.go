@@ -60,11 +60,7 @@ func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
 	o := must.Get(bridge.LoadConfig(file))(t)
 	env := map[string]string{"DRUPAL_URL": "http://env", "BRIDGE_PERMISSION_TTL": "1", "BRIDGE_UPSTREAM_TIMEOUT": "2.5"}
 	must.Do(t, o.FromEnv(func(k string) string { return env[k] }))
-	for _, s := range bridge.Settings() {
-		if text := map[string]string{"page-size": "20", "read-only": "true"}[s.Flag()]; text != "" {
-			must.Do(t, s.Set(&o, text))
-		}
-	}
+	must.Do(t, o.Flags().Parse([]string{"--page-size", "20", "--read-only", "true"}))
 	got := fmt.Sprintln(o.Drupal, o.PageSize, o.DiscoveryTTL, o.PermissionTTL, o.UpstreamTimeout, o.Include, o.ReadOnly, o.ServicePassword, len(o.Types["geofield"].Settings))
 	want := "http://env 20 5m0s 1s 2.5s [a.* b] true [redacted] 1\n"
 	must.Expect(t, got == want, "options = %s\nwant      %s", got, want)

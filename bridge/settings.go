@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -261,6 +262,25 @@ func (o *Options) FromEnv(getenv func(string) string) error {
 		}
 	}
 	return nil
+}
+
+// Flags returns a flag for every setting but the secrets; parsing them overrides o.
+func (o *Options) Flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("bridge", flag.ContinueOnError)
+	for _, s := range Settings() {
+		if s.Secret {
+			continue
+		}
+		help := s.Help
+		if s.Default != "" {
+			help += " (default " + s.Default + ")"
+		}
+		if s.Env != "" {
+			help += " (" + s.Env + ")"
+		}
+		fs.Func(s.Flag(), help, func(text string) error { return s.Set(o, text) })
+	}
+	return fs
 }
 
 // readSecret reads a file that holds one secret, or several on lines of their own.
