@@ -43,9 +43,7 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := bridge.ParseConfig("b.yaml", []byte(c.yaml))
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error = %v\nwant one that says %s", err, c.says)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "error = %v\nwant one that says %s", err, c.says)
 			must.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2") && !strings.Contains(err.Error(), "bridge.Options"),
 				"the message shows too much: %v", err)
 		})
@@ -55,9 +53,7 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "b.yaml")
-	write := func(name, text string) {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	write := func(name, text string) { must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	write("secret", "hunter2\n")
 	write("b.yaml", "drupal: http://file\npage_size: 10\ndiscovery_ttl: 5m\ninclude: [a.*, b]\nservice_password_file: secret\n"+
 		"types:\n  geofield: {schema: {type: object}, settings: {max: properties/lat/maximum}}\n")

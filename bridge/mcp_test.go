@@ -139,9 +139,8 @@ func TestRefusalsOfMCP(t *testing.T) {
 		"a page of nowhere":                      {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "null"}, 403, "web sites"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := send(t, front, c.user, c.method, "/mcp", c.body, c.headers...); got.Status != c.status || !strings.Contains(got.Body, c.says) {
-				t.Errorf("got %d %s, want %d with %s", got.Status, got.Body, c.status, c.says)
-			}
+			got := send(t, front, c.user, c.method, "/mcp", c.body, c.headers...)
+			must.Expect(t, got.Status == c.status && strings.Contains(got.Body, c.says), "got %d %s, want %d with %s", got.Status, got.Body, c.status, c.says)
 		})
 	}
 }
@@ -172,8 +171,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 
 // A client shows the error that its first request gets, and not what the process prints.
 func TestStdioSaysThatTheSiteRefusesTheAccount(t *testing.T) {
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
-	defer refusing.Close()
+	refusing := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	b := must.Get(bridge.New(bridge.Options{Drupal: refusing.URL}))(t)
 	defer b.Close()
 	for in, answers := range map[string]int{"": 0, `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n" + initialize + "\n": 1} {
@@ -247,9 +245,8 @@ func BenchmarkThousandListeningSessions(b *testing.B) {
 			id := mcpPost(b, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
 			fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: bridge\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", id)
 			status := make([]byte, len("HTTP/1.1 200"))
-			if _, err := io.ReadFull(conn, status); err != nil || !strings.HasSuffix(string(status), " 200") {
-				b.Fatalf("the stream does not open: %s %v", status, err)
-			}
+			_, err := io.ReadFull(conn, status)
+			must.Assert(b, err == nil && strings.HasSuffix(string(status), " 200"), "the stream does not open: %s %v", status, err)
 		}
 		b.ReportMetric(float64(heap()-before)/1e6, "MB/1000")
 		end()
@@ -287,9 +284,8 @@ func sdkFloor(b *testing.B, site string) *httptest.Server {
 			text, err := io.ReadAll(res.Body)
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil, err
 		})
-	bare := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+	bare := must.Serve(b, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
-	b.Cleanup(bare.Close)
 	return bare
 }
 

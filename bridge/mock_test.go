@@ -24,8 +24,7 @@ func mock(t *testing.T, name string, change func(*fixtures.Site)) *httptest.Serv
 	change(s)
 	extension := must.Get(module.New(module.V13))(t)
 	d := must.Get(mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
-	behind := httptest.NewServer(d)
-	t.Cleanup(behind.Close)
+	behind := must.Serve(t, d)
 	return behind
 }
 
@@ -112,6 +111,5 @@ func toolsOf(t *testing.T, f *httptest.Server, revision string) []any {
 
 func front(t *testing.T, o bridge.Options) *httptest.Server {
 	t.Helper()
-	b := must.Get(bridge.New(o))(t)
-	return serve(t, b)
+	return serve(t, must.Get(bridge.New(o))(t))
 }

@@ -14,37 +14,46 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
-// exchanging puts a token endpoint beside an authority, and a bridge that uses it before a site.
-type exchanging struct {
+// asking puts an endpoint beside an authority, and a bridge that asks it before a site.
+type asking struct {
 	*authority
 	site  *site
 	front *httptest.Server
 	asked atomic.Int64
-	reply atomic.Value // func(w http.ResponseWriter, r *http.Request)
+	reply atomic.Value // http.HandlerFunc
 	now   atomic.Int64 // by how much the bridge's clock is ahead
 }
 
-func newExchanging(t *testing.T) *exchanging {
-	x := &exchanging{authority: newAuthority(t)}
-	x.reply.Store(func(w http.ResponseWriter, r *http.Request) {
-		json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("site-token-%d", x.asked.Load()), "token_type": "bearer", "expires_in": 600}) //nolint:errcheck // the bridge complains
-	})
+// newAsking publishes the endpoint in the authority's metadata under a name.
+func newAsking(t *testing.T, name string, reply http.HandlerFunc, change func(*bridge.Options)) *asking {
+	x := &asking{authority: newAuthority(t)}
+	x.reply.Store(reply)
 	known := x.Config.Handler
 	x.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/.well-known/oauth-authorization-server":
-			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"token_endpoint":%q}`, x.URL, x.URL+"/jwks", x.URL+"/token")
-		case "/token":
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,%q:%q}`, x.URL, x.URL+"/jwks", name, x.URL+"/asked")
+		case "/asked":
 			x.asked.Add(1)
-			x.reply.Load().(func(http.ResponseWriter, *http.Request))(w, r)
+			x.reply.Load().(http.HandlerFunc)(w, r)
 		default:
 			known.ServeHTTP(w, r)
 		}
 	})
 	x.site, x.front = guarded(t, x.authority, func(o *bridge.Options) {
-		o.OAuthExchange, o.OAuthClient, o.OAuthClientSecret = "https://site.example", "the bridge", "s:cret"
+		o.OAuthClient, o.OAuthClientSecret = "the bridge", "s:cret"
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(x.now.Load())) }
+		change(o)
 	})
+	return x
+}
+
+func (x *asking) replies(reply http.HandlerFunc) { x.reply.Store(reply) }
+
+func newExchanging(t *testing.T) (x *asking) {
+	x = newAsking(t, "token_endpoint", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("site-token-%d", x.asked.Load()), "token_type": "bearer", "expires_in": 600}) //nolint:errcheck // the bridge complains
+	}, func(o *bridge.Options) { o.OAuthExchange = "https://site.example" })
 	return x
 }
 
@@ -52,17 +61,16 @@ func TestTokensAreExchanged(t *testing.T) {
 	x := newExchanging(t)
 	token := x.token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
 	var form, client string
-	plain := x.reply.Load().(func(http.ResponseWriter, *http.Request))
-	x.reply.Store(func(w http.ResponseWriter, r *http.Request) {
+	plain := x.reply.Load().(http.HandlerFunc)
+	x.replies(func(w http.ResponseWriter, r *http.Request) {
 		r.ParseForm() //nolint:errcheck // then the form is empty
 		user, password, _ := r.BasicAuth()
 		form, client = r.PostForm.Encode(), user+"/"+password
 		plain(w, r)
 	})
 	for range 3 {
-		if got := listed(t, x.front, token); got.Status != 200 || x.site.lastAuth != "Bearer site-token-1" {
-			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, x.site.lastAuth)
-		}
+		got := listed(t, x.front, token)
+		must.Assert(t, got.Status == 200 && x.site.lastAuth == "Bearer site-token-1", "got %d %s, and the site got %s", got.Status, got.Body, x.site.lastAuth)
 	}
 	want := "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token" +
 		"&resource=https%3A%2F%2Fsite.example&subject_token=" + token + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
@@ -89,7 +97,7 @@ func TestWhatIsNotExchangedGoesNoFurther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newExchanging(t)
-			x.reply.Store(func(w http.ResponseWriter, _ *http.Request) {
+			x.replies(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(c.status)
 				fmt.Fprint(w, c.body)
 			})

@@ -5,21 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
-
-// introspecting puts an introspection endpoint beside an authority, and a bridge that asks it before a site.
-type introspecting struct {
-	*authority
-	asked atomic.Int64
-	reply atomic.Value // func(w http.ResponseWriter, r *http.Request)
-	now   atomic.Int64 // by how much the bridge's clock is ahead
-}
 
 // active is the authorization server's word on a good token.
 func active(change map[string]any) map[string]any {
@@ -34,47 +25,30 @@ func active(change map[string]any) map[string]any {
 	return said
 }
 
-func newIntrospecting(t *testing.T) (*introspecting, *site, func(token string) reply) {
-	x := &introspecting{authority: newAuthority(t)}
-	x.says(active(nil))
-	x.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/.well-known/oauth-authorization-server":
-			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"introspection_endpoint":%q}`, x.URL, x.URL+"/jwks", x.URL+"/introspect")
-		case "/introspect":
-			x.asked.Add(1)
-			x.reply.Load().(func(http.ResponseWriter, *http.Request))(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
-	s, front := guarded(t, x.authority, func(o *bridge.Options) {
-		o.OAuthIntrospect, o.OAuthClient, o.OAuthClientSecret = true, "the bridge", "s:cret"
-		o.Now = func() time.Time { return time.Now().Add(time.Duration(x.now.Load())) }
-	})
-	return x, s, func(token string) reply { return listed(t, front, token) }
+func newIntrospecting(t *testing.T) (*asking, *site, func(token string) reply) {
+	x := newAsking(t, "introspection_endpoint", saying(active(nil)), func(o *bridge.Options) { o.OAuthIntrospect = true })
+	return x, x.site, func(token string) reply { return listed(t, x.front, token) }
 }
 
-func (x *introspecting) says(document any) {
-	x.reply.Store(func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(document) }) //nolint:errcheck // the bridge complains
+func saying(document any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(document) } //nolint:errcheck // the bridge complains
 }
 
 func TestOpaqueTokensAreIntrospected(t *testing.T) {
 	x, site, list := newIntrospecting(t)
 	var sent, client string
-	x.reply.Store(func(w http.ResponseWriter, r *http.Request) {
+	x.replies(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
 		sent, client = r.PostFormValue("token"), user+"/"+password
 		json.NewEncoder(w).Encode(active(nil)) //nolint:errcheck // the bridge complains
 	})
 	for range 3 {
-		if got := list("opaque-1"); got.Status != 200 || site.lastAuth != "Bearer opaque-1" {
-			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
-		}
+		got := list("opaque-1")
+		must.Assert(t, got.Status == 200 && site.lastAuth == "Bearer opaque-1", "got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
 	}
 	must.Expect(t, sent == "opaque-1" && client == "the+bridge/s%3Acret" && x.asked.Load() == 1,
 		"%d questions, by %s, about %s", x.asked.Load(), client, sent)
-	x.says(map[string]any{"active": false}) // it is revoked
+	x.replies(saying(map[string]any{"active": false})) // it is revoked
 	got := list("opaque-1")
 	must.Expect(t, got.Status == 200 && x.asked.Load() == 1, "at once: got %d, after %d questions", got.Status, x.asked.Load())
 	x.now.Store(int64(31 * time.Second))
@@ -109,7 +83,7 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, site, list := newIntrospecting(t)
-			x.reply.Store(func(w http.ResponseWriter, _ *http.Request) {
+			x.replies(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(c.status)
 				json.NewEncoder(w).Encode(c.said) //nolint:errcheck // the bridge complains
 			})
@@ -118,7 +92,7 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				"got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
 			must.Expect(t, !strings.Contains(got.Body, "s:cret") && !strings.Contains(got.Body, "opaque-canary"),
 				"a secret is in the response: %s", got.Body)
-			x.says(active(nil))
+			x.replies(saying(active(nil)))
 			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
 			got = list("opaque-canary")
 			must.Expect(t, got.Status == 200, "the positive control, after that: got %d %s", got.Status, got.Body)
@@ -129,22 +103,11 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 // A flood of random tokens from one address does not become a flood of questions; callers from elsewhere, and those whose
 // token was good, are served.
 func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
-	x := &introspecting{authority: newAuthority(t)}
-	x.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/introspect" {
-			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"introspection_endpoint":%q}`, x.URL, x.URL+"/jwks", x.URL+"/introspect")
-			return
-		}
-		x.asked.Add(1)
+	x := newAsking(t, "introspection_endpoint", func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(active(map[string]any{"active": strings.HasPrefix(r.PostFormValue("token"), "good")})) //nolint:errcheck // the bridge complains
-	})
-	_, front := guarded(t, x.authority, func(o *bridge.Options) {
-		o.OAuthIntrospect, o.OAuthClient, o.OAuthClientSecret = true, "the bridge", "s:cret"
-		o.TrustedProxies = []string{"127.0.0.1"}
-		o.Now = func() time.Time { return time.Now().Add(time.Duration(x.now.Load())) }
-	})
+	}, func(o *bridge.Options) { o.OAuthIntrospect, o.TrustedProxies = true, []string{"127.0.0.1"} })
 	list := func(token, from string) int {
-		return as(t, front, token, "/mcp/tools/list", "", "X-Forwarded-For", from).Status
+		return as(t, x.front, token, "/mcp/tools/list", "", "X-Forwarded-For", from).Status
 	}
 	got := list("good-1", "203.0.113.7")
 	must.Assert(t, got == 200, "a good token: got %d", got)

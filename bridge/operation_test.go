@@ -31,9 +31,7 @@ import (
 // eventually waits for what another goroutine does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		must.Assert(t, !time.Now().After(deadline), "%v", what)
-	}
+	must.Assert(t, must.Within(10*time.Second, done), "%v", what)
 }
 
 func TestMetricsCountAndNameNobody(t *testing.T) {
@@ -183,9 +181,8 @@ func TestBackgroundRefresh(t *testing.T) {
 	s.change(func() { s.methods = []string{method("content.new")} })
 	c.advance(61 * time.Second)
 	eventually(t, "nobody refreshes a caller seen a minute ago", func() bool { return s.discoveries.Load() == 2 })
-	if r := list(t, front, "agent"); !strings.Contains(r.Body, "content.new") || s.discoveries.Load() != 2 {
-		t.Errorf("after %d discoveries: %s", s.discoveries.Load(), r.Body)
-	}
+	r := list(t, front, "agent")
+	must.Expect(t, strings.Contains(r.Body, "content.new") && s.discoveries.Load() == 2, "after %d discoveries: %s", s.discoveries.Load(), r.Body)
 	c.advance(time.Hour)
 	time.Sleep(600 * time.Millisecond) // the poller looks twice
 	n := s.discoveries.Load()
@@ -244,9 +241,7 @@ func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
 	s := newSite(t, `{"id":"content.create","attributes":{"usage":"u","params":{"type":{"schema":{"type":"entity_reference","settings":{"target_type":"node_type"}}}},"mcpTool":{}}}`,
 		`{"id":"node_type.list","attributes":{}}`)
 	result := ""
-	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
-		fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result)
-	}
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) { fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result) }
 	for _, c := range []struct{ result, schema string }{
 		{`"result":[{"id":"article","label":"A"},{"id":"page"}]`, `{"type":"string","enum":["article","page"]}`},
 		{`"result":["article","page"]`, `{"type":"string","enum":["article","page"]}`},

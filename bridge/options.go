@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -174,9 +175,7 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	if err != nil {
 		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site, such as https://example.com: %w", redactURL(o.Drupal), err)
 	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = o.UpstreamTimeout + requestSpare
-	}
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, o.UpstreamTimeout+requestSpare)
 	if o.BasePath == "" && strings.HasSuffix(o.OAuthResource, "/mcp") {
 		if resource, err := origin.ParseAddress(o.OAuthResource); err == nil {
 			o.BasePath = strings.TrimSuffix(resource.Path, "/mcp")

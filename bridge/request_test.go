@@ -57,9 +57,7 @@ func FuzzRequest(f *testing.F) {
 		CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator-canary"}, AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30},
 		Logger:        logger,
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	defer b.Close()
 	const stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	for _, request := range []struct{ head, body string }{

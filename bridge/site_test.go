@@ -108,10 +108,7 @@ func start(t testing.TB, s *site, change ...func(*bridge.Options)) *httptest.Ser
 	for _, f := range change {
 		f(&o)
 	}
-	b := must.Get(bridge.New(o))(t)
-	front := httptest.NewServer(b)
-	t.Cleanup(func() { front.Close(); b.Close() })
-	return front
+	return serve(t, must.Get(bridge.New(o))(t))
 }
 
 // reply is a response of the bridge, read to its end.

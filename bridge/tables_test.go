@@ -122,9 +122,8 @@ func TestEveryOptionIsASetting(t *testing.T) {
 	set := map[string]string{} // setting by field
 	for _, s := range bridge.Settings() {
 		var o bridge.Options
-		if !slices.ContainsFunc(samples, func(text string) bool { return s.Set(&o, text) == nil }) {
-			t.Errorf("%s takes none of the samples %v", s.Name, samples)
-		}
+		must.Expect(t, slices.ContainsFunc(samples, func(text string) bool { return s.Set(&o, text) == nil }),
+			"%s takes none of the samples %v", s.Name, samples)
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[bridge.Options]()) {
 			if field.Anonymous || reflect.ValueOf(o).FieldByIndex(field.Index).IsZero() {
 				continue

@@ -40,12 +40,11 @@ func BenchmarkCallOverHTTP(b *testing.B) {
 
 // BenchmarkStaticHandler is what the machine does with nothing behind HTTP: the other benchmarks' measure.
 func BenchmarkStaticHandler(b *testing.B) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := must.Serve(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":7,"result":{"uid":2,"name":"agent"}}`)
 	}))
-	defer s.Close()
 	benchmark(b, s.URL)
 }
 

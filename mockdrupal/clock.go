@@ -106,15 +106,11 @@ func (d *Drupal) Now() time.Time { return d.clock.now() }
 
 // Advance moves the site's clock by this much, backwards too. Tokens and flood windows expire by it, and slow methods
 // that have slept long enough continue.
-func (d *Drupal) Advance(by time.Duration) {
-	d.clock.change(func() { d.clock.offset += by })
-}
+func (d *Drupal) Advance(by time.Duration) { d.clock.change(func() { d.clock.offset += by }) }
 
 // Freeze makes every method whose id matches the path.Match pattern wait for Step before it runs, slow or not. An empty
 // pattern makes all follow the clock again.
-func (d *Drupal) Freeze(pattern string) {
-	d.clock.change(func() { d.clock.frozen = pattern })
-}
+func (d *Drupal) Freeze(pattern string) { d.clock.change(func() { d.clock.frozen = pattern }) }
 
 // Step lets the n calls continue that have slept longest, and returns how many there were.
 func (d *Drupal) Step(n int) int {

@@ -32,7 +32,12 @@ type controlError struct {
 func (e *controlError) Error() string { return e.err.Error() }
 func (e *controlError) Unwrap() error { return e.err }
 
-func badControl(err error) error { return &controlError{http.StatusBadRequest, err} }
+func badControl(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &controlError{http.StatusBadRequest, err}
+}
 
 func noSuch(format string, args ...any) error {
 	return &controlError{http.StatusNotFound, fmt.Errorf(format, args...)}
@@ -146,16 +151,7 @@ func (d *Drupal) controls() []controlRoute {
 			return rawText{"application/yaml", text}, err
 		}},
 		{verb: "PUT", path: "site", do: d.replaceSite, yaml: true},
-		{verb: "PATCH", path: "site", do: func(r *http.Request) (any, error) {
-			p, err := decode[patch.Patch](r)
-			if err != nil {
-				return nil, err
-			}
-			if err := d.Patch(p); err != nil {
-				return nil, badControl(err)
-			}
-			return nil, nil
-		}},
+		{verb: "PATCH", path: "site", do: taking(func(p patch.Patch) (any, error) { return nil, badControl(d.Patch(p)) })},
 		{verb: "GET", path: "journal", do: d.readJournal},
 		{verb: "DELETE", path: "journal", do: func(*http.Request) (any, error) { d.Journal().Clear(); return nil, nil }},
 		{verb: "GET", path: "runs/{method}", do: func(r *http.Request) (any, error) {
@@ -167,17 +163,10 @@ func (d *Drupal) controls() []controlRoute {
 		}},
 		{verb: "GET", path: "fault-kinds", do: func(*http.Request) (any, error) { return fault.Kinds(), nil }},
 		{verb: "GET", path: "faults", do: func(*http.Request) (any, error) { return d.Faults(), nil }},
-		{verb: "POST", path: "faults", do: func(r *http.Request) (any, error) {
-			f, err := decode[Fault](r)
-			if err != nil {
-				return nil, err
-			}
+		{verb: "POST", path: "faults", do: taking(func(f Fault) (any, error) {
 			id, err := d.ArmNumbered(f)
-			if err != nil {
-				return nil, badControl(err)
-			}
-			return map[string]int64{"id": id}, nil
-		}},
+			return map[string]int64{"id": id}, badControl(err)
+		})},
 		{verb: "DELETE", path: "faults", do: func(*http.Request) (any, error) { d.DisarmAll(); return nil, nil }},
 		{verb: "DELETE", path: "faults/{id}", do: func(r *http.Request) (any, error) {
 			id, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
@@ -190,30 +179,33 @@ func (d *Drupal) controls() []controlRoute {
 		{verb: "PUT", path: "quirks/{name}", do: d.switchQuirk(true)},
 		{verb: "DELETE", path: "quirks/{name}", do: d.switchQuirk(false)},
 		{verb: "GET", path: "clock", do: func(*http.Request) (any, error) { return map[string]time.Time{"now": d.Now()}, nil }},
-		{verb: "POST", path: "clock", do: func(r *http.Request) (any, error) {
-			c, err := decode[control.Advance](r)
-			if err != nil {
-				return nil, err
-			}
+		{verb: "POST", path: "clock", do: taking(func(c control.Advance) (any, error) {
 			d.Advance(time.Duration(c.By))
 			return map[string]time.Time{"now": d.Now()}, nil
-		}},
-		{verb: "PUT", path: "freeze", do: d.freezeMethods},
+		})},
+		{verb: "PUT", path: "freeze", do: taking(d.freezeMethods)},
 		{verb: "DELETE", path: "freeze", do: func(*http.Request) (any, error) { d.Freeze(""); return nil, nil }},
 		{verb: "GET", path: "waiting", do: func(*http.Request) (any, error) { return map[string]int{"waiting": d.Waiting()}, nil }},
-		{verb: "POST", path: "step", do: func(r *http.Request) (any, error) {
-			s, err := decode[control.Step](r)
-			if err != nil {
-				return nil, err
-			}
+		{verb: "POST", path: "step", do: taking(func(s control.Step) (any, error) {
 			if s.Count < 1 {
 				return nil, badControl(fmt.Errorf("count: %d calls cannot go on; give 1 or more", s.Count))
 			}
 			return map[string]int{"stepped": d.Step(s.Count)}, nil
-		}},
+		})},
 		{verb: "PUT", path: "flood", do: func(*http.Request) (any, error) { d.SetFlood(true); return nil, nil }},
 		{verb: "DELETE", path: "flood", do: func(*http.Request) (any, error) { d.SetFlood(false); return nil, nil }},
 		{verb: "DELETE", path: "caches", do: func(*http.Request) (any, error) { d.ClearCaches(); return nil, nil }},
+	}
+}
+
+// taking handles a request by its body.
+func taking[T any](handle func(v T) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		v, err := decode[T](r)
+		if err != nil {
+			return nil, err
+		}
+		return handle(v)
 	}
 }
 
@@ -256,11 +248,7 @@ func (d *Drupal) switchQuirk(on bool) func(*http.Request) (any, error) {
 	}
 }
 
-func (d *Drupal) freezeMethods(r *http.Request) (any, error) {
-	f, err := decode[control.Freeze](r)
-	if err != nil {
-		return nil, err
-	}
+func (d *Drupal) freezeMethods(f control.Freeze) (any, error) {
 	if err := (patch.Selection{Methods: []string{f.Method}}).Check(d.Site().Methods, "freeze", "is on the site"); err != nil {
 		return nil, badControl(err)
 	}

@@ -1,11 +1,16 @@
 package mockdrupal_test
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
@@ -65,9 +70,8 @@ func TestEchoGivesBackWhatWasSent(t *testing.T) {
 	want := `{"jsonrpc":"2.0","id":1,"result":{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"\u00e9\ud83d\ude80\/\u003C"}}`
 	must.Assert(t, status == 200 && body == want, "got %d %s\nwant %s", status, body, want)
 	entries := s.Journal().Entries(0)
-	if len(entries) != 1 || len(entries[0].Calls) != 1 || string(entries[0].Calls[0].Params) != params || !entries[0].Calls[0].Ran {
-		t.Fatalf("journal: %+v", entries)
-	}
+	must.Assert(t, len(entries) == 1 && len(entries[0].Calls) == 1 && string(entries[0].Calls[0].Params) == params && entries[0].Calls[0].Ran,
+		"journal: %+v", entries)
 }
 
 func TestDiscoveryShowsTheExtension(t *testing.T) {
@@ -85,9 +89,8 @@ func TestDiscoveryShowsTheExtension(t *testing.T) {
 		Meta struct{ MCP struct{ Discovery bool } }
 	}
 	must.Do(t, json.NewDecoder(res.Body).Decode(&doc))
-	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
-		t.Fatalf("discovery: %+v", doc)
-	}
+	must.Assert(t, len(doc.Data) == 4 && doc.Data[0].Attributes.McpTool != nil && doc.Data[1].Attributes.McpTool == nil && doc.Meta.MCP.Discovery,
+		"discovery: %+v", doc)
 	want := s.URL + "/jsonrpc/methods/test.echo"
 	must.Expect(t, doc.Data[0].Links.Self == want, "self link %s, want %s", doc.Data[0].Links.Self, want)
 }
@@ -113,4 +116,51 @@ func TestAccessInBothLayers(t *testing.T) {
 				"got %d %s, want %d with %s", status, body, c.status, c.holds)
 		})
 	}
+}
+
+// Whatever a request is, the site and its control plane respond, and only a method that throws is a failure of the site.
+func FuzzRequest(f *testing.F) {
+	const basic, asJSON = "\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==", "\r\nContent-Type: application/json"
+	for _, request := range []struct{ head, body string }{
+		{"GET /jsonrpc/methods HTTP/1.1\r\nAccept-Language: de" + basic, ""},
+		{"GET /jsonrpc/methods/test.echo HTTP/1.1\r\nAuthorization: Bearer agent-token", ""},
+		{"POST /jsonrpc HTTP/1.1" + basic, `[{"jsonrpc":"2.0","id":1,"method":"test.echo","params":{"a":[1.0,"\ud83d"]}},{"jsonrpc":"2.0","method":"test.count"}]`},
+		{"GET /jsonrpc?query=%7B%22jsonrpc%22%3A%222.0%22%7D HTTP/1.1" + basic, ""},
+		{"POST /user/login?_format=json HTTP/1.1" + asJSON, `{"name":"agent","pass":"agent-pass"}`},
+		{"POST /oauth/token HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded", "grant_type=client_credentials&client_id=x&client_secret=%00"},
+		{"GET /mcp/tools/list?cursor=NTA HTTP/1.1" + basic, ""},
+		{"POST /session/token HTTP/1.1\r\nCookie: SESSa=b\r\nX-HTTP-Method-Override: GET", ""},
+		{"PATCH /-/mock/site HTTP/1.1" + asJSON, `{"disable":{"methods":["test.*"]},"methods":{"test.echo":{"usage":"x"}}}`},
+		{"PUT /-/mock/site HTTP/1.1\r\nContent-Type: application/yaml", "methods: [{id: a, usage: x, behaviour: echo}]"},
+		{"POST /-/mock/faults HTTP/1.1" + asJSON, `{"kind":"delay","delay":"1s","count":1}`},
+		{"GET /-/mock/journal?after=1&limit=2&method=test.*&ran=true HTTP/1.1", ""},
+		{"POST /-/mock/clock HTTP/1.1" + asJSON, `{"advance":"1h"}`},
+		{"PUT /-/mock/quirks/x HTTP/1.1" + asJSON, `{}`},
+		{"PUT /-/mock/freeze HTTP/1.1" + asJSON, `{"method":"test.echo"}`},
+	} {
+		f.Add([]byte(request.head), []byte(request.body))
+	}
+	f.Fuzz(func(t *testing.T, head, body []byte) {
+		r, err := http.ReadRequest(bufio.NewReader(io.MultiReader(bytes.NewReader(head), strings.NewReader("\r\nHost: 127.0.0.1\r\n\r\n"))))
+		if err != nil {
+			t.Skip() // net/http refuses it before the site sees it
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r = r.WithContext(ctx)
+		r.Body, r.ContentLength, r.RemoteAddr = io.NopCloser(bytes.NewReader(body)), int64(len(body)), "127.0.0.1:1234"
+		site := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(t)
+		var handler http.Handler = site
+		control := strings.HasPrefix(r.URL.Path, "/-/mock/")
+		if control {
+			handler = site.ControlHandler("")
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if control && (w.Code >= 500 || strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") && !json.Valid(w.Body.Bytes())) {
+			t.Errorf("the control plane responds with %d %s", w.Code, w.Body)
+		}
+		must.Expect(t, control || len(site.Journal().Entries(0)) == 1,
+			"the journal has %d entries of one request", len(site.Journal().Entries(0)))
+	})
 }

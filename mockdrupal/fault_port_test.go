@@ -90,9 +90,8 @@ func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
 				disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute}))(t)
 				n := open.Load()
 				must.Assert(t, n == 0, "the client has %d connections to the port that is shut", n)
-				if err := get(); !errors.Is(err, syscall.ECONNREFUSED) {
-					t.Fatalf("a request to the port that is shut: %v, want %v", err, syscall.ECONNREFUSED)
-				}
+				err = get()
+				must.Assert(t, errors.Is(err, syscall.ECONNREFUSED), "a request to the port that is shut: %v, want %v", err, syscall.ECONNREFUSED)
 				disarm()
 			}
 		})

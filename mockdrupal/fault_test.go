@@ -119,9 +119,8 @@ var faultCases = []struct {
 		must.Expect(t, len(w.raw) == 0 && errors.Is(w.err, os.ErrDeadlineExceeded), "want silence, saw (%v) %s", w.err, w.raw)
 	}},
 	{mockdrupal.Fault{Kind: fault.HangBody}, "", 1, func(t *testing.T, w received) {
-		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
-			t.Errorf("want half a body and silence, saw (%v) %s", w.err, w.raw)
-		}
+		must.Expect(t, errors.Is(w.err, os.ErrDeadlineExceeded) && strings.Contains(w.body(), `{"jsonrpc"`) && !strings.Contains(w.body(), "agent"),
+			"want half a body and silence, saw (%v) %s", w.err, w.raw)
 	}},
 	{mockdrupal.Fault{Kind: fault.ResetEarly}, "", 0, isReset},
 	{mockdrupal.Fault{Kind: fault.Reset}, "", 0, isReset},
@@ -180,9 +179,7 @@ var faultCases = []struct {
 		if err == nil {
 			_, err = io.ReadAll(r)
 		}
-		if err == nil || !strings.Contains(w.head(), "Content-Encoding: gzip") {
-			t.Errorf("want a broken gzip stream, saw\n%s", shorten(w.raw))
-		}
+		must.Expect(t, err != nil && strings.Contains(w.head(), "Content-Encoding: gzip"), "want a broken gzip stream, saw\n%s", shorten(w.raw))
 	}},
 	{mockdrupal.Fault{Kind: fault.Redirect}, "", 0, func(t *testing.T, w received) {
 		must.Expect(t, strings.HasPrefix(w.head(), "HTTP/1.1 302") && strings.Contains(w.head(), "Location: http://elsewhere.invalid/"),
@@ -208,9 +205,8 @@ func isHuge(text string) func(*testing.T, received) {
 		t.Helper()
 		contains("200", text)(t, received{raw: []byte(w.head() + "\r\n\r\n" + w.body())})
 		body, err := io.ReadAll(httputil.NewChunkedReader(strings.NewReader(w.body())))
-		if err != nil || len(body) < 1<<20 || !json.Valid(body) {
-			t.Errorf("want valid JSON of 1 MiB, saw %d bytes (%v): %s … %s", len(body), err, shorten(body), body[max(0, len(body)-100):])
-		}
+		must.Expect(t, err == nil && len(body) >= 1<<20 && json.Valid(body),
+			"want valid JSON of 1 MiB, saw %d bytes (%v): %s … %s", len(body), err, shorten(body), body[max(0, len(body)-100):])
 	}
 }
 

@@ -58,11 +58,7 @@ func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
 // waitUntil looks again and again until it is so; a test that never gets there fails.
 func waitUntil(t *testing.T, so func() bool, what string) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(5 * time.Second); !so(); <-tick.C {
-		must.Assert(t, !time.Now().After(deadline), "it never came that %s", what)
-	}
+	must.Assert(t, must.Within(5*time.Second, so), "it never came that %s", what)
 }
 
 func TestJournalFiltersAndForgets(t *testing.T) {
@@ -92,9 +88,8 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
 		t.Errorf("calls of the batch: %+v", batch.Calls)
 	}
-	if batch.End.Before(batch.Start) || batch.BytesOut == 0 || batch.Conn == 0 || batch.User != "agent" || batch.Scheme != "basic" {
-		t.Errorf("entry %+v", batch)
-	}
+	must.Expect(t, !batch.End.Before(batch.Start) && batch.BytesOut != 0 && batch.Conn != 0 && batch.User == "agent" && batch.Scheme == "basic",
+		"entry %+v", batch)
 	call(t, s, "agent", whoami)
 	first := j.Entries(0)[0].Seq
 	must.Expect(t, first == 2 && j.Dropped() == 1, "the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
@@ -131,12 +126,11 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 func TestPatchIsWholeOrNothing(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	blocked := true
-	if err := s.Patch(patch.Patch{
+	err := s.Patch(patch.Patch{
 		Users: map[string]patch.User{"agent": {Blocked: &blocked}},
 		Roles: map[string]patch.Role{"nobody": {Grant: []string{"access content"}}},
-	}); err == nil {
-		t.Fatal("a patch of an unknown role is taken")
-	}
+	})
+	must.Assert(t, err != nil, "a patch of an unknown role is taken")
 	status, _ := call(t, s, "agent", whoami)
 	must.Expect(t, status == 200, "half of the bad patch was applied: %d", status)
 	must.Do(t, s.Patch(patch.Patch{

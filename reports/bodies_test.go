@@ -38,9 +38,8 @@ func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
 	blamed, ok := r.With(reports.Fail)[0].Blamed()
 	must.Assert(t, ok, "no exchange is blamed")
 	request := must.Get(blamed.NewRequest(t.Context(), func(string) string { return "" }))(t)
-	if sent, err := io.ReadAll(request.Body); err != nil || !bytes.Equal(sent, body) {
-		t.Errorf("%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
-	}
+	sent, err := io.ReadAll(request.Body)
+	must.Expect(t, err == nil && bytes.Equal(sent, body), "%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
 	line := r.With(reports.Fail)[0].Curl
 	must.Expect(t, strings.Contains(line, " --data-binary @bodies/") && line == blamed.Curl(),
 		"the curl line is %s, want %s", line, blamed.Curl())

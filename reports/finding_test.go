@@ -135,8 +135,7 @@ func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
 		"the request is %+v: %v", req, err)
 	for name, cut := range map[string]reports.Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no base64": {Method: "POST", URL: "http://b", Encoding: "base64", Body: "!"}, "no request": {}} {
 		e := reports.Exchange{Request: cut}
-		if _, err := e.NewRequest(t.Context(), os.Getenv); err == nil || e.Curl() != "" {
-			t.Errorf("%s: the curl line is %q, and the error %v", name, e.Curl(), err)
-		}
+		_, err := e.NewRequest(t.Context(), os.Getenv)
+		must.Expect(t, err != nil && e.Curl() == "", "%s: the curl line is %q, and the error %v", name, e.Curl(), err)
 	}
 }

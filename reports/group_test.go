@@ -118,9 +118,8 @@ func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
 		{ID: "b/4", Level: MUST, Verdict: Known, Evidence: []Exchange{{Error: "closed"}}, Findings: []Finding{{Request: new(0), KnownReason: "known"}}},
 	}}
 	g, ok := r.FirstCause()
-	if !ok || fmt.Sprint(g.Clauses) != "[b/1 b/2 b/3]" || g.Failing != 2 || g.Explains(r) != "no response: closed: explains 2 of 3 failures" {
-		t.Errorf("got %+v, %t, %q", g, ok, g.Explains(r))
-	}
+	must.Expect(t, ok && fmt.Sprint(g.Clauses) == "[b/1 b/2 b/3]" && g.Failing == 2 && g.Explains(r) == "no response: closed: explains 2 of 3 failures",
+		"got %+v, %t, %q", g, ok, g.Explains(r))
 	first, _ := r.First()
 	must.Expect(t, first.ID == "b/1", "the first fault is %s, expected the first of the cause, b/1", first.ID)
 	r.Results = r.Results[:2]
@@ -219,9 +218,8 @@ func TestGroupsPartitionTheFindings(t *testing.T) {
 				n := seen[member{i, j}]
 				must.Assert(t, n == want, "finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
 			}
-			if want := map[bool]int{true: 1}[shown && len(result.Findings) == 0]; seen[member{i, -1}] != want {
-				t.Fatalf("%s without findings is in %d groups, expected %d", result.ID, seen[member{i, -1}], want)
-			}
+			want := map[bool]int{true: 1}[shown && len(result.Findings) == 0]
+			must.Assert(t, seen[member{i, -1}] == want, "%s without findings is in %d groups, expected %d", result.ID, seen[member{i, -1}], want)
 		}
 	})
 }

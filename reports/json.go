@@ -21,6 +21,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 )
 
 //go:embed report.schema.json
@@ -35,9 +36,7 @@ func WriteJSON(w io.Writer, r *Report) error {
 	b := bounded(r, reportLimits)
 	b.Summarize()
 	b.Causes = b.Groups()
-	if b.Schema == "" {
-		b.Schema = SchemaVersion
-	}
+	b.Schema = cmp.Or(b.Schema, SchemaVersion)
 	data, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
@@ -71,22 +70,14 @@ func ReadFile(path string) (*Report, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxReport {
 		return nil, tooLarge(path)
 	}
-	f, err := os.Open(path)
+	data, err := wholefile.Read(path, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("read report: %w", err)
 	}
-	defer f.Close()
-	var b bytes.Buffer
-	if info, err := f.Stat(); err == nil {
-		b.Grow(int(min(info.Size(), maxReport)) + bytes.MinRead)
-	}
-	if _, err := b.ReadFrom(io.LimitReader(f, maxReport+1)); err != nil {
-		return nil, fmt.Errorf("read report: %w", err)
-	}
-	if b.Len() > maxReport {
+	if len(data) > maxReport {
 		return nil, tooLarge(path)
 	}
-	r, err := Parse(b.Bytes())
+	r, err := Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -129,9 +129,8 @@ func TestReadFileSaysWhatIsWrong(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "report.json")
 			must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 			_, err := reports.ReadFile(path)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) {
-				t.Errorf("error is %v, want %q with the file's name", err, c.want)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.want) && strings.HasPrefix(err.Error(), path),
+				"error is %v, want %q with the file's name", err, c.want)
 		})
 	}
 	_, err := reports.ReadFile(filepath.Join(t.TempDir(), "none.json"))
@@ -151,9 +150,8 @@ func TestReportIsBounded(t *testing.T) {
 	must.Expect(t, len(data) <= 32<<20, "the report has %d bytes", len(data))
 	read := must.Get(reports.Parse(data))(t)
 	for _, result := range read.Results {
-		if n := len(result.Evidence); n != 64 || result.EvidenceOmitted != 300-64 {
-			t.Errorf("%s keeps %d exchanges and omits %d", result.ID, n, result.EvidenceOmitted)
-		}
+		n := len(result.Evidence)
+		must.Expect(t, n == 64 && result.EvidenceOmitted == 300-64, "%s keeps %d exchanges and omits %d", result.ID, n, result.EvidenceOmitted)
 	}
 	kept := read.Results[1].Evidence[0].Request
 	must.Expect(t, kept.Truncated == len(body)-len(kept.Body) && len(kept.Body) == 64<<10,
@@ -191,9 +189,8 @@ func FuzzParse(f *testing.F) {
 		}
 		err = format.WriteAll(r, t.TempDir())
 		must.Assert(t, err == nil, "a report that is read cannot be written: %v", err)
-		if merged, err := reports.MergeShards([]*reports.Report{r, r}); err != nil || len(merged) != 1 {
-			t.Fatalf("a report cannot be merged with itself: %v", err)
-		}
+		merged, err := reports.MergeShards([]*reports.Report{r, r})
+		must.Assert(t, err == nil && len(merged) == 1, "a report cannot be merged with itself: %v", err)
 		c := reports.Compare(r, r)
 		must.Assert(t, c.ExitCode() == 0, "a report is worse than itself: %+v", c.NewlyFailing)
 	})

@@ -32,9 +32,8 @@ func TestMergeKeepsTheGravestVerdict(t *testing.T) {
 			got := must.Get(reports.Merge(first, run(c.second, "naming-underscore")))(t)
 			must.Expect(t, len(got.Results) == 1 && got.Results[0].Verdict == c.want,
 				"results %+v, want the one clause as %s", got.Results, c.want)
-			if got.Results[0].DurationMS != 4 || got.DurationMS != 10 || len(got.Capabilities) != 3 || got.Summary.Total != 1 {
-				t.Errorf("times %v and %v, capabilities %v, total %d", got.Results[0].DurationMS, got.DurationMS, got.Capabilities, got.Summary.Total)
-			}
+			must.Expect(t, got.Results[0].DurationMS == 4 && got.DurationMS == 10 && len(got.Capabilities) == 3 && got.Summary.Total == 1,
+				"times %v and %v, capabilities %v, total %d", got.Results[0].DurationMS, got.DurationMS, got.Capabilities, got.Summary.Total)
 			if _, skips := got.Settings["skip"]; skips || got.Filtered || got.Settings["page_size"] != 50 {
 				t.Errorf("filtered %v, settings %v: what one setup leaves to another is no filter", got.Filtered, got.Settings)
 			}
@@ -111,9 +110,7 @@ func TestMergeShards(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			merged, err := reports.MergeShards(c.reports)
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("error is %v, want %q", err, c.err)
-				}
+				must.Expect(t, err != nil && strings.Contains(err.Error(), c.err), "error is %v, want %q", err, c.err)
 				return
 			}
 			must.Do(t, err)

@@ -56,9 +56,7 @@ func (s Summary) Count(v Verdict) int {
 }
 
 // Summarize counts the verdicts of r's results into r.Summary and decides whether the bridge is conformant.
-func (r *Report) Summarize() {
-	r.Summary = r.Counted()
-}
+func (r *Report) Summarize() { r.Summary = r.Counted() }
 
 // Counted counts the verdicts of r's results as they are now, whatever r.Summary says.
 func (r *Report) Counted() Summary {
@@ -187,9 +185,7 @@ func (r *Report) gaps() []string {
 }
 
 // Blocked returns the MUSTs of claimed capabilities that could not be tested and keep a run from a verdict.
-func (r *Report) Blocked() []Result {
-	return slices.DeleteFunc(r.untestedMusts(), r.beyondFront)
-}
+func (r *Report) Blocked() []Result { return slices.DeleteFunc(r.untestedMusts(), r.beyondFront) }
 
 // Unseen returns the MUSTs that could not be tested and do not count, because the run counts what the front side shows.
 func (r *Report) Unseen() []Result {
@@ -197,9 +193,7 @@ func (r *Report) Unseen() []Result {
 }
 
 // beyondFront reports whether a clause needs more than the front side, in a run that counts no more.
-func (r *Report) beyondFront(result Result) bool {
-	return r.Wire == Front && result.Wire != Front
-}
+func (r *Report) beyondFront(result Result) bool { return r.Wire == Front && result.Wire != Front }
 
 // untestedMusts are those of claimed capabilities.
 func (r *Report) untestedMusts() []Result {

@@ -103,9 +103,8 @@ func TestA503OfOneRequestFails(t *testing.T) {
 		}
 		front.ServeHTTP(w, r)
 	})), "list/cursor-malformed")
-	if v := report.Results[indexOf(report, "list/cursor-malformed")].Verdict; v != reports.Fail || report.CutShort != "" {
-		t.Errorf("list/cursor-malformed is %s, cut short %q: want fail and a whole run", v, report.CutShort)
-	}
+	v := report.Results[indexOf(report, "list/cursor-malformed")].Verdict
+	must.Expect(t, v == reports.Fail && report.CutShort == "", "list/cursor-malformed is %s, cut short %q: want fail and a whole run", v, report.CutShort)
 }
 
 func TestALostFirstResponseDoesNotMakeTheTargetUnreachable(t *testing.T) {

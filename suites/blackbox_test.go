@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,8 +42,7 @@ func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
 // serveAt serves a handler for the rest of the test and returns its URL.
 func serveAt(t *testing.T, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, h)
 	return server.URL
 }
 
@@ -128,9 +126,7 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 				must.Assert(t, seen.seen >= 100 && report.Summary.Pass != 0,
 					"only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
 				for tool, request := range seen.named {
-					if !slices.ContainsFunc(allowed, func(i suites.Invocation) bool { return i.Tool == tool }) {
-						t.Errorf("%s was named: %s", tool, request)
-					}
+					must.Expect(t, slices.ContainsFunc(allowed, func(i suites.Invocation) bool { return i.Tool == tool }), "%s was named: %s", tool, request)
 				}
 				if len(allowed) > 0 && version == module.V13 && seen.named[allowed[0].Tool] == "" {
 					t.Errorf("%s is allowed, and was never invoked", allowed[0].Tool)
@@ -211,4 +207,30 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 			must.Expect(t, r.Verdict == c.verdict, "the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
 		})
 	}
+}
+
+// A run that counts what the front side shows can be green from outside alone, says so, and lists what it has not seen.
+func TestARunOfTheFrontSide(t *testing.T) {
+	at := referenceAt(t, serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)), "")
+	o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{
+		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Outsider: {User: "outsider", Password: "outsider-pass"},
+	}, Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}, Wire: contract.Front}
+	report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
+	for _, r := range report.Blocked() {
+		t.Errorf("%s is of the front side and was not tested: %s", r.ID, r.Message)
+	}
+	must.Expect(t, report.State() == reports.ConformantFront && report.ExitCode() == 0 && !report.Summary.Conformant,
+		"the run is %s with exit code %d, conformant %t", report.Headline(), report.ExitCode(), report.Summary.Conformant)
+	unseen := report.Unseen()
+	must.Expect(t, len(unseen) >= 10, "only %d MUSTs are listed as not seen", len(unseen))
+	for _, r := range unseen {
+		if !wouldHelp.MatchString(r.Message) && !strings.Contains(r.Message, "put the mock Drupal") && !strings.Contains(r.Message, "--drupal") {
+			t.Errorf("%s does not say what would help: %s", r.ID, r.Message)
+		}
+	}
+
+	o.Wire = ""
+	report = must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
+	must.Expect(t, report.State() == reports.Partial && report.ExitCode() == 4,
+		"without --wire front the run is %s with exit code %d, want partial with 4", report.Headline(), report.ExitCode())
 }

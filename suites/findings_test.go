@@ -72,9 +72,8 @@ func TestACheckReportsEveryWrongTool(t *testing.T) {
 	must.Assert(t, len(own) == 2 && r.Verdict == reports.Fail && len(r.Tested) == 5,
 		"%s with %d of %d: %+v", r.Verdict, len(r.Findings), len(r.Tested), r.Findings)
 	for i, f := range r.Findings {
-		if want := fmt.Sprintf("tool.%d", 2*i+1); f.Tool != want || f.Identity != "agent" || !strings.Contains(f.Message, want) {
-			t.Errorf("the finding is %+v, want %s as agent", f, want)
-		}
+		want := fmt.Sprintf("tool.%d", 2*i+1)
+		must.Expect(t, f.Tool == want && f.Identity == "agent" && strings.Contains(f.Message, want), "the finding is %+v, want %s as agent", f, want)
 	}
 	must.Expect(t, strings.HasSuffix(r.Message, `(and 1 more: "tool.3")`) && r.Actual == "the properties []",
 		"the message is %q, of which %q came", r.Message, r.Actual)
@@ -133,15 +132,13 @@ func TestACheckReportsEveryWrongRow(t *testing.T) {
 	own := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Identity != "agent" }) // callers without permission are tested, too
 	must.Assert(t, len(own) == 3 && r.Verdict == reports.Fail && strings.Contains(own[1].Message, "as agent (a comment): expected 400"),
 		"%s with %+v", r.Verdict, r.Findings)
-	if !strings.Contains(r.Message, "as agent (NaN): expected 400 invalid_json, got 404") || !strings.Contains(r.Message, " more: a comment") {
-		t.Errorf("the message is %q", r.Message)
-	}
+	must.Expect(t, strings.Contains(r.Message, "as agent (NaN): expected 400 invalid_json, got 404") && strings.Contains(r.Message, " more: a comment"),
+		"the message is %q", r.Message)
 	must.Expect(t, strings.HasPrefix(r.Actual, "404 ") && !strings.Contains(r.Actual, "NaN") && strings.Contains(r.Curl, "NaN"),
 		"what came is %q, by %s", r.Actual, r.Curl)
 	all := runShown(t, lenient{""}, "invoke/malformed-json")
-	if len(all.Findings) < 10 || !strings.Contains(all.Message, "more: white space, words, ") || !strings.HasSuffix(all.Message, ", …)") {
-		t.Errorf("%d rows are wrong, and the message is %q", len(all.Findings), all.Message)
-	}
+	must.Expect(t, len(all.Findings) >= 10 && strings.Contains(all.Message, "more: white space, words, ") && strings.HasSuffix(all.Message, ", …)"),
+		"%d rows are wrong, and the message is %q", len(all.Findings), all.Message)
 }
 
 func TestANegatedExpectationBlamesItsResponse(t *testing.T) {

@@ -129,9 +129,8 @@ func TestABridgeThatDropsItsCallersIsToBlame(t *testing.T) {
 			if first, _ := report.First(); first.ID != want || first.Verdict != reports.Fail {
 				t.Errorf("%v, seen %v: want %s first, got %s, %s", kinds, seen, want, first.ID, report.Headline())
 			}
-			if right := must.Get(run(kinds, "agent-token", seen, nil))(t); right.Summary.Fail > 0 {
-				t.Errorf("%v, seen %v: %s", kinds, seen, right.Headline())
-			}
+			right := must.Get(run(kinds, "agent-token", seen, nil))(t)
+			must.Expect(t, right.Summary.Fail <= 0, "%v, seen %v: %s", kinds, seen, right.Headline())
 		}
 	}
 	if report, err := run([]string{"bearer"}, "outsider-token", true, nil); report != nil && report.Summary.Fail > 0 {

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -25,9 +27,8 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 		drupal.ServeHTTP(w, r)
 	}))
 	report := must.Get(engine.Run(t.Context(), engine.Target{URL: strings.Replace(at, "http://", "http://agent:agent-pass@", 1)}, engine.Options{Only: []string{"list/cursor-malformed"}}))(t)
-	if line := report.Results[0].Curl; !strings.Contains(line, `-u "agent:$AGENT_PASSWORD"`) || !strings.Contains(line, "cursor=LTE%3D") {
-		t.Fatalf("the curl line is %s", line)
-	}
+	line := report.Results[0].Curl
+	must.Assert(t, strings.Contains(line, `-u "agent:$AGENT_PASSWORD"`) && strings.Contains(line, "cursor=LTE%3D"), "the curl line is %s", line)
 	password := func(name string) string { return map[string]string{"AGENT_PASSWORD": "agent-pass"}[name] }
 	none := func(string) string { return "" }
 	replay := func(clause string, getenv func(string) string) (*engine.Replayed, error) {
@@ -106,9 +107,8 @@ func TestReplayOfAForgedReport(t *testing.T) {
 	}
 	unknown := forged("agent", "", "", target+"/x")
 	unknown.Results[0].ID = "list/no-such-clause"
-	if _, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "no clause of the contract") {
-		t.Errorf("a clause that the contract does not have: %v", err)
-	}
+	_, err := engine.Replay(t.Context(), engine.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "no clause of the contract"), "a clause that the contract does not have: %v", err)
 }
 
 // What a bridge chose, here the id of its session, is data in the curl line, whatever it looks like.
@@ -134,4 +134,48 @@ func TestCurlLineOfAHostileBridge(t *testing.T) {
 		must.Expect(t, strings.Contains(r.Curl, quoted), "%s: %s\nexpected in it %s", r.ID, r.Curl, quoted)
 	}
 	must.Expect(t, lines != 0, "no curl line holds the session: this proves nothing")
+}
+
+func TestRestage(t *testing.T) {
+	const clause = "describe/unknown-404"
+	account := &reports.Account{Permissions: []string{"use jsonrpc services"}}
+	basic := []reports.Credential{{Header: "Authorization", Scheme: "Basic", User: "check7"}}
+	for _, c := range []struct {
+		name     string
+		exchange reports.Exchange
+		refused  string // part of the error; "": it can be sent again
+		created  string
+	}{
+		{name: "an account of the site", exchange: reports.Exchange{Identity: "agent", Credentials: basic}},
+		{name: "an account of the check", exchange: reports.Exchange{Identity: "check7", Account: account, Credentials: basic}, created: "check7"},
+		{name: "a forged account", exchange: reports.Exchange{Identity: "AWS", Account: account, Credentials: basic}, refused: `needs the credentials of "AWS"`},
+		{name: "an account without permissions", exchange: reports.Exchange{Identity: "check7", Credentials: basic}, refused: `needs the credentials of "check7"`},
+		{name: "a changed site", exchange: reports.Exchange{Identity: "agent", SiteChanged: true}, refused: "the check had changed the site"},
+		{name: "a fault of the site", exchange: reports.Exchange{Identity: "agent", Drupal: []reports.Upstream{{Fault: "hang"}}}, refused: "had a fault armed at the site (hang)"},
+		{name: "a long body", exchange: reports.Exchange{Identity: "agent", Request: reports.Message{Truncated: 9}}, refused: "without the last 9 bytes of its body"},
+		{name: "a session", exchange: reports.Exchange{Identity: "agent", Request: reports.Message{Header: map[string]string{"Mcp-Session-Id": "1"}}}, refused: "belongs to an MCP session"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.exchange.Request.Method, c.exchange.Request.URL = "GET", "http://127.0.0.1:1/x"
+			report := &reports.Report{Results: []reports.Result{{ID: clause, Verdict: reports.Fail, Findings: []reports.Finding{{Message: "x", Request: new(0)}}, Evidence: []reports.Exchange{c.exchange}}}}
+			site := must.Get(fixtures.Builtin("default"))(t)
+			drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+			created, err := engine.Restage(report, clause, drupal)
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "bridgecheck run --exec … --only "+clause+" --keep") {
+					t.Fatalf("expected an error with %q and what to run instead, got %v", c.refused, err)
+				}
+				return
+			}
+			must.Do(t, err)
+			if c.created == "" {
+				must.Expect(t, len(created) == 0, "created %v", created)
+				return
+			}
+			user, ok := drupal.Site().User(c.created)
+			if !ok || len(created) != 1 || string(created[0]) != c.created || !drupal.Site().Holds(user, account.Permissions[0]) || drupal.Site().Holds(user, "administer site configuration") {
+				t.Errorf("created %v, user %+v", created, user)
+			}
+		})
+	}
 }

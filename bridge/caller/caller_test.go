@@ -43,9 +43,8 @@ func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 			return c
 		}
 		a, german, b := read("a", "en"), read("a", "de"), read("b", "en")
-		if a.Identity == german.Identity || a.Owner() != german.Owner() || a.Owner() == b.Owner() {
-			t.Errorf("%v: the same token in two languages, and another, are owners %s, %s and %s", cs.Service != nil, a.Owner(), german.Owner(), b.Owner())
-		}
+		must.Expect(t, a.Identity != german.Identity && a.Owner() == german.Owner() && a.Owner() != b.Owner(),
+			"%v: the same token in two languages, and another, are owners %s, %s and %s", cs.Service != nil, a.Owner(), german.Owner(), b.Owner())
 	}
 }
 

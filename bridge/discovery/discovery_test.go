@@ -36,9 +36,7 @@ func response(ctx context.Context, doc string) (a Response, err error) {
 
 func (listed) Read(a Response) (Description, error) { return JSONRPC{}.Read(a) }
 
-func callerNamed(name string) caller.Caller {
-	return caller.Caller{Identity: caller.Identity{name[0]}}
-}
+func callerNamed(name string) caller.Caller { return caller.Caller{Identity: caller.Identity{name[0]}} }
 
 func engine(t *testing.T, source Source, now func() time.Time) *Engine {
 	e := must.Get(New(Options{
@@ -124,28 +122,17 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	heard := make(chan catalog.Changes, 10)
 	cancel := e.Subscribe(callerNamed("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
 	offset.Add(61) // the poller asks again, and finds nothing new
-	deadline := time.After(5 * time.Second)
-	for e.callersFresh("a") == false {
-		select {
-		case <-deadline:
-			t.Fatal("nobody polls for a subscriber")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	must.Assert(t, must.Within(5*time.Second, func() bool { return e.fresh(e.entry(callerNamed("a")).known.Load()) }), "nobody polls for a subscriber")
 	doc.Store(methods("b", "c"))
 	offset.Add(61)
 	select {
 	case c := <-heard:
 		must.Expect(t, fmt.Sprint(c) == "{[c] [a] []}", "changes %v", c)
-	case <-deadline:
+	case <-time.After(5 * time.Second):
 		t.Fatal("a change was not notified")
 	}
 	cancel()
 	must.Expect(t, len(heard) == 0, "notified %d times more", len(heard))
-}
-
-func (e *Engine) callersFresh(name string) bool {
-	return e.fresh(e.entry(callerNamed(name)).known.Load())
 }
 
 // Names that are one name to clients which replace characters are noted, and the tools stay.

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,8 +160,6 @@ func (s *shelf) diagnostics() []translate.Diagnostic {
 // stub is a tool as far as the index says.
 func (b *builder) stub(m translate.Method, name string) *catalog.Tool {
 	description := m.Usage
-	if description == "" {
-		description = m.ID
-	}
+	description = cmp.Or(description, m.ID)
 	return catalog.NewTool(catalog.Definition{Name: name, Method: m.ID, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)}, b.compile)
 }

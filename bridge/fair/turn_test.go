@@ -78,9 +78,8 @@ func TestOthersWaitForFewTurns(t *testing.T) {
 	for range looks {
 		runtime.Gosched()
 	}
-	if waited := turns.Load() - before; waited == 0 || waited > most*looks {
-		t.Errorf("%d turns of others in %d waits, want some and at most %d each", waited, looks, most)
-	}
+	waited := turns.Load() - before
+	must.Expect(t, waited != 0 && waited <= most*looks, "%d turns of others in %d waits, want some and at most %d each", waited, looks, most)
 	done.Store(true)
 	wg.Wait()
 }

@@ -167,9 +167,7 @@ func sentence(violations []schema.Violation) string {
 			break
 		}
 		name := v.Parameter
-		if name == "" {
-			name = "the whole"
-		}
+		name = cmp.Or(name, "the whole")
 		parts = append(parts, name+": expected "+v.Expected+", received "+v.Received)
 	}
 	return strings.Join(parts, "; ") + "."

@@ -5,6 +5,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,9 +197,7 @@ func parameters(tool *catalog.Tool, arguments json.RawMessage) ([]byte, error) {
 		value, ok := byName[name]
 		switch {
 		case !ok:
-			if missing == "" {
-				missing = name
-			}
+			missing = cmp.Or(missing, name)
 			continue
 		case missing != "":
 			return nil, invalidArguments(tool.Name, []schema.Violation{{

@@ -50,9 +50,8 @@ func TestParseRefusesWhatALenientParserRepairs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for how, read := range map[string]func([]byte) (Value, error){"Parse": Parse, "Split": Split} {
-				if _, err := read([]byte(c.doc)); err == nil || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("%s(%.40q) = %v, want an error that says %q", how, c.doc, err, c.says)
-				}
+				_, err := read([]byte(c.doc))
+				must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "%s(%.40q) = %v, want an error that says %q", how, c.doc, err, c.says)
 			}
 		})
 	}
@@ -109,9 +108,8 @@ func TestStream(t *testing.T) {
 		`["` + strings.Repeat("x", 20_000) + `",2]`: {`too long`, `2`},
 	} {
 		got, others, err := items("\xef\xbb\xbf{\"a\": {\"b\":[1]} ,\"\\u0076\":"+list+" ,\"c\":null}", 20_000)
-		if err != nil || !slices.Equal(got, want) || len(others) != 2 || string(others[0].Value.Raw) != `{"b":[1]}` || others[1].Name != "c" {
-			t.Errorf("%.60q: %.100q, %v, %v", list, got, others, err)
-		}
+		must.Expect(t, err == nil && slices.Equal(got, want) && len(others) == 2 && string(others[0].Value.Raw) == `{"b":[1]}` && others[1].Name == "c",
+			"%.60q: %.100q, %v, %v", list, got, others, err)
 	}
 	for _, doc := range []string{
 		``, `{`, `{"v":[1,`, `{"v":[{]`, `{"v":["]`, `{"v":["\`, `{"v":[1,]}`, `{"v":[1 2]}`, `{"v":[],"a":}`, `{"v":[],"a":1,"a":2}`, `{"v":[],"v":[]}`, `{"v":[]}x`, `[]`,

@@ -49,9 +49,7 @@ func (v Value) IsEmptyArray() bool { return v.Kind == Array && len(v.Items) == 0
 func (v Value) IsEmptyText() bool { return v.Kind == String && len(v.Raw) == len(`""`) }
 
 // NewString makes a string value.
-func NewString(s string) Value {
-	return Value{Kind: String, Raw: AppendString(nil, s)}
-}
+func NewString(s string) Value { return Value{Kind: String, Raw: AppendString(nil, s)} }
 
 // NewObject makes an object with these members.
 func NewObject(members ...Member) Value { return Value{Kind: Object, Members: members} }

@@ -67,11 +67,7 @@ func textBlocks(b []byte, texts ...string) []byte {
 }
 
 // blockMembers are the members that a block of each type must have, all strings.
-var blockMembers = map[string][]string{
-	"text":  {"text"},
-	"image": {"data", "mimeType"},
-	"audio": {"data", "mimeType"},
-}
+var blockMembers = map[string][]string{"text": {"text"}, "image": {"data", "mimeType"}, "audio": {"data", "mimeType"}}
 
 // blocks makes the list of content blocks; nil where the result does not have the shape.
 func (c content) blocks(raw json.RawMessage) []byte {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -58,8 +57,7 @@ func bareSDK() http.Handler {
 }
 
 func TestWhyTheServerIsNotTheSDKs(t *testing.T) {
-	front := httptest.NewServer(bareSDK())
-	defer front.Close()
+	front := must.Serve(t, bareSDK())
 	for _, reason := range reasons {
 		t.Run(reason.name, func(t *testing.T) {
 			status, body := ask(t, front.URL, reason.method, reason.params, reason.header)

@@ -24,9 +24,7 @@ type stream struct {
 }
 
 // send writes one message. A client that is gone is noticed by its context, not here.
-func (s *stream) send(message []byte) {
-	s.write("event: message\ndata: ", message, "\n\n")
-}
+func (s *stream) send(message []byte) { s.write("event: message\ndata: ", message, "\n\n") }
 
 // ping sends what every client ignores.
 func (s *stream) ping() { s.write(":", nil, "\n\n") }

@@ -173,9 +173,7 @@ func (r request) progress() func(what string) {
 	}
 }
 
-func isEmpty(array []byte) bool {
-	return len(bytes.TrimSpace(array[1:len(array)-1])) == 0
-}
+func isEmpty(array []byte) bool { return len(bytes.TrimSpace(array[1:len(array)-1])) == 0 }
 
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
 

@@ -67,9 +67,8 @@ func FuzzReadDocument(f *testing.F) {
 		}
 		var one, two claims
 		err, again := one.fields().read(document), two.fields().read(document)
-		if (err == nil) != (again == nil) || one.Subject != two.Subject || !slices.Equal(one.Audience, two.Audience) || !slices.Equal(before, document) {
-			t.Errorf("%q is read as %+v, %v and as %+v, %v", before, one, err, two, again)
-		}
+		must.Expect(t, (err == nil) == (again == nil) && one.Subject == two.Subject && slices.Equal(one.Audience, two.Audience) && slices.Equal(before, document),
+			"%q is read as %+v, %v and as %+v, %v", before, one, err, two, again)
 	})
 }
 

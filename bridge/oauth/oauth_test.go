@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -64,12 +63,11 @@ func FuzzReadKey(f *testing.F) {
 func FuzzVerify(f *testing.F) {
 	now := time.Unix(1_700_000_000, 0)
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // the same in every process of the fuzzer
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := must.Serve(f, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{ //nolint:errcheck // it shows below
 			"kty": "OKP", "crv": "Ed25519", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(private.Public().(ed25519.PublicKey)),
 		}}})
 	}))
-	defer server.Close()
 	g := must.Get(New(Options{Issuer: "https://issuer.example", Resource: "https://bridge.example/mcp", Keys: server.URL,
 		Scopes: func() []string { return nil }, Now: func() time.Time { return now }}))(f)
 	sign := func(change func(*jwt.Token)) string {

@@ -56,9 +56,8 @@ func TestPolicy(t *testing.T) {
 		if c.local != nil {
 			r = r.WithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, c.local))
 		}
-		if err := c.policy.Check(r); (err == nil) != c.want {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		err := c.policy.Check(r)
+		must.Expect(t, (err == nil) == c.want, "%s: %v", c.name, err)
 	}
 }
 

@@ -121,10 +121,8 @@ func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 			found, err := validator.Validate(t.Context(), fair.Key{}, s, doc)
 			took := allocated() - before
 			must.Expect(t, err == nil || errors.Is(err, ErrTooMuch), "error = %v", err)
-			if steps > maxSteps || len(found) > maxViolations || took > 20*uint64(len(doc)) {
-				t.Errorf("%d steps, %d violations, %d bytes allocated for a document of %d (%.1f times)",
-					steps, len(found), took, len(doc), float64(took)/float64(len(doc)))
-			}
+			must.Expect(t, steps <= maxSteps && len(found) <= maxViolations && took <= 20*uint64(len(doc)),
+				"%d steps, %d violations, %d bytes allocated for a document of %d (%.1f times)", steps, len(found), took, len(doc), float64(took)/float64(len(doc)))
 			t.Logf("%d steps, %d violations, %v, %.1f times the document", steps, len(found), err, float64(took)/float64(len(doc)))
 
 			gone, cancel := context.WithCancel(t.Context())
@@ -233,8 +231,7 @@ func TestAPlanAgreesWithTheLibraries(t *testing.T) {
 		plan, err := s.plan()
 		must.Assert(t, err == nil, "%s has no plan: %v", text, err)
 		doc := documents(3).Draw(t, "document")
-		value, err := Decode([]byte(doc))
-		must.Do(t, err)
+		value := must.Get(Decode([]byte(doc)))(t)
 		want := s.byLibrary(value)
 		ix := must.Get(newIndex([]byte(doc)))(t)
 		e := evaluation{ctx: context.Background(), schema: s, ix: ix, seed: s.seed, most: maxSteps}

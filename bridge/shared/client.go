@@ -3,6 +3,7 @@ package shared
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // the protocol names scripts by it
 	"crypto/tls"
@@ -168,9 +169,7 @@ func parseAddress(text string) (a address, err error) {
 		}
 	}
 	port := u.Port()
-	if port == "" {
-		port = "6379"
-	}
+	port = cmp.Or(port, "6379")
 	a.host = net.JoinHostPort(u.Hostname(), port)
 	a.user = u.User.Username()
 	a.password, _ = u.User.Password()

@@ -27,9 +27,8 @@ func FuzzDecodeResponse(f *testing.F) {
 			return
 		}
 		var response map[string]json.RawMessage
-		if json.Unmarshal(body, &response) != nil || string(response["id"]) != "7" || string(response["result"]) != string(result) {
-			t.Errorf("%q gave the result %q", body, result)
-		}
+		must.Expect(t, json.Unmarshal(body, &response) == nil && string(response["id"]) == "7" && string(response["result"]) == string(result),
+			"%q gave the result %q", body, result)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,10 +49,9 @@ func TestHelpNamesEverySetting(t *testing.T) {
 
 // SIGHUP puts the settings of the file in force; settings that are wrong change nothing.
 func TestHangupReadsTheSettingsAgain(t *testing.T) {
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	site := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"data":[{"id":"content.a"},{"id":"content.b"},{"id":"content.c"}]}`)
 	}))
-	defer site.Close()
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
 	write := func(pageSize string) {
 		t.Helper()

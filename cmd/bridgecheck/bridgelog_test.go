@@ -21,18 +21,16 @@ func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
 	for i := range 5000 {
 		n := must.Get(fmt.Fprintf(log, "line %d\n", i))(t)
 		written += n
-		if info, err := os.Stat(log.path); err != nil || info.Size() > log.limit {
-			t.Fatalf("after line %d the file has %d bytes (%v), expected at most %d", i, info.Size(), err, log.limit)
-		}
+		info, err := os.Stat(log.path)
+		must.Assert(t, err == nil && info.Size() <= log.limit, "after line %d the file has %d bytes (%v), expected at most %d", i, info.Size(), err, log.limit)
 	}
 	data := must.Get(os.ReadFile(log.path))(t)
 	note, kept, _ := strings.Cut(string(data), "\n")
 	var dropped int
 	_, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped)
 	must.Expect(t, err == nil && dropped+len(kept) == written, "%q, and %d bytes are kept of %d", note, len(kept), written)
-	if !strings.HasSuffix(kept, "line 4998\nline 4999\n") || !strings.HasPrefix(kept, "line ") {
-		t.Errorf("kept from %.20q to %q, expected whole lines and the newest", kept, kept[len(kept)-20:])
-	}
+	must.Expect(t, strings.HasSuffix(kept, "line 4998\nline 4999\n") && strings.HasPrefix(kept, "line "),
+		"kept from %.20q to %q, expected whole lines and the newest", kept, kept[len(kept)-20:])
 	if tail := log.tail(); !strings.HasSuffix(tail, "line 4999") || strings.Count(tail, "\n") != tailLines {
 		t.Errorf("the tail is %q, expected the last %d lines", tail, tailLines)
 	}
@@ -46,9 +44,8 @@ func TestTheLogTakesOneWriteLargerThanItself(t *testing.T) {
 		t.Fatalf("Write returned %d, %v", n, err)
 	}
 	data, err := os.ReadFile(log.path)
-	if err != nil || int64(len(data)) > log.limit || !strings.HasSuffix(string(data), "the end") {
-		t.Errorf("%d bytes in the file (%v), ending in %q", len(data), err, data[max(0, len(data)-10):])
-	}
+	must.Expect(t, err == nil && int64(len(data)) <= log.limit && strings.HasSuffix(string(data), "the end"),
+		"%d bytes in the file (%v), ending in %q", len(data), err, data[max(0, len(data)-10):])
 }
 
 // A link that somebody put in the place of the log is not followed.

@@ -138,9 +138,8 @@ identities:
 		outputs[filepath.Base(path)], err = os.ReadFile(path)
 		return err
 	}))
-	if len(outputs["bridge.log"]) == 0 || len(outputs["report.json"]) == 0 || !bytes.Contains(outputs["bridge.log"], []byte("[redacted]")) {
-		t.Fatalf("the run left %d bytes of bridge.log and %d of report.json: this proves nothing", len(outputs["bridge.log"]), len(outputs["report.json"]))
-	}
+	must.Assert(t, len(outputs["bridge.log"]) != 0 && len(outputs["report.json"]) != 0 && bytes.Contains(outputs["bridge.log"], []byte("[redacted]")),
+		"the run left %d bytes of bridge.log and %d of report.json: this proves nothing", len(outputs["bridge.log"]), len(outputs["report.json"]))
 	for where, data := range outputs {
 		for name, secret := range planted {
 			for _, form := range forms(secret) {

@@ -270,7 +270,7 @@ func TestConsoleOpensAReport(t *testing.T) {
 	correct := must.Get(bridge.New(bridge.Options{Drupal: "http://" + site, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: time.Second}}))(t)
 	t.Cleanup(correct.Close)
 	var fixed atomic.Bool
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	front := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := httptest.NewRecorder()
 		correct.ServeHTTP(seen, r)
 		maps.Copy(w.Header(), seen.Header())
@@ -281,14 +281,12 @@ func TestConsoleOpensAReport(t *testing.T) {
 		w.WriteHeader(seen.Code)
 		w.Write(seen.Body.Bytes()) //nolint:errcheck // the caller is gone
 	}))
-	t.Cleanup(front.Close)
 	var out, stderr bytes.Buffer
 	code := execute(t.Context(),
 		[]string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
 	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
-	if code := execute(t.Context(), []string{"console", dir}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "name the bridge") {
-		t.Errorf("a report without its bridge: exit code %d: %s", code, &stderr)
-	}
+	code = execute(t.Context(), []string{"console", dir}, &out, &stderr)
+	must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), "name the bridge"), "a report without its bridge: exit code %d: %s", code, &stderr)
 	report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
 	for _, r := range report.With(reports.Fail) {
 		for i := range r.Evidence {

@@ -25,9 +25,8 @@ func everyCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
 func TestHelpFitsATerminal(t *testing.T) {
 	everyCommand(newRoot(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Long + "\n" + cmd.Short + "\n" + cmd.UsageString()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
-				t.Errorf("%s --help has a line of %d characters, at most %d fit: %s", cmd.CommandPath(), n, helpWidth, line)
-			}
+			n := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+			must.Expect(t, n <= helpWidth, "%s --help has a line of %d characters, at most %d fit: %s", cmd.CommandPath(), n, helpWidth, line)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -166,7 +167,7 @@ func interrupted(t *testing.T, begun <-chan bool, args ...string) (stdout, stder
 // When the user gives up waiting for a login without a response, that is no mistake of the configuration.
 func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	begun := make(chan bool, 1)
-	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	site := must.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the caller has gone
 		select {
 		case begun <- true:
@@ -174,7 +175,6 @@ func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 		}
 		<-r.Context().Done()
 	}))
-	defer site.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
@@ -192,4 +192,30 @@ func TestAnInterruptIsNoFilter(t *testing.T) {
 	stdout, _, code := interrupted(t, begun, "run", "--quiet", "--report-dir", t.TempDir())
 	must.Expect(t, code == exitNoVerdict && strings.Contains(stdout, "the run was cut short") && !strings.Contains(stdout, "filters"),
 		"exit code %d, %q; want 4, and nothing of filters", code, stdout)
+}
+
+func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
+	run := exec.Command("bridgecheck", "run", "--only", "describe/missing-name", "--quiet", "--keep", "--report-dir", t.TempDir())
+	stderr := must.Get(run.StderrPipe())(t)
+	must.Do(t, run.Start()) // its stdin is empty
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Enter ") {
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, _ = io.Copy(io.Discard, stderr)
+		ended <- run.Wait()
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended by itself: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	must.Do(t, run.Process.Signal(os.Interrupt))
+	select {
+	case err := <-ended:
+		must.Expect(t, err == nil, "after Ctrl-C: %v, expected the exit code of the report, 0", err)
+	case <-time.After(20 * time.Second):
+		t.Error("it did not end 20 s after Ctrl-C")
+	}
 }

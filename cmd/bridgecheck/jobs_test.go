@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,7 +162,7 @@ func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (add
 	}
 	var now atomic.Int64
 	most = &atomic.Int64{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer now.Add(-1)
 		for n := now.Add(1); n > most.Load(); {
 			most.Store(n)
@@ -171,7 +170,6 @@ func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (add
 		time.Sleep(5 * time.Millisecond) // so that there is company
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
 	return strings.Replace(server.URL, "http://", "http://agent:agent-pass@", 1), most
 }
 

@@ -82,8 +82,7 @@ func TestTheContractIsAPage(t *testing.T) {
 		complete: [...document.querySelectorAll('details.result')].filter(d => d.querySelector('.right') && d.querySelector('.wrong') && d.querySelector('.remedy')).length,
 		shown: [...document.querySelectorAll('details.result')].filter(d => !d.hidden).length,
 	})`)
-	if counts["clauses"] != len(views) || counts["complete"] != len(views) || counts["width"] > 360 || counts["shown"] == 0 || counts["shown"] > 10 {
-		t.Errorf("the page has %v; the ledger has %d clauses", counts, len(views))
-	}
+	must.Expect(t, counts["clauses"] == len(views) && counts["complete"] == len(views) && counts["width"] <= 360 && counts["shown"] != 0 && counts["shown"] <= 10,
+		"the page has %v; the ledger has %d clauses", counts, len(views))
 	b.Picture("contract-360")
 }

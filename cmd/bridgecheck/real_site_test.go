@@ -45,8 +45,7 @@ func newRealSite(t *testing.T) *realSite {
 	site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	s := &realSite{}
 	s.drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	server := httptest.NewServer(s.drupal)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, s.drupal)
 	s.site = server.URL
 	b := must.Get(bridge.New(bridge.Options{Drupal: s.site, CallerOptions: bridge.CallerOptions{Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")}}))(t)
 	t.Cleanup(func() { b.Close() })
@@ -67,8 +66,7 @@ func (s *realSite) others() []string {
 
 func served(t *testing.T, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, h)
 	return server.URL
 }
 
@@ -342,5 +340,31 @@ func TestAConfiguredTimeoutHolds(t *testing.T) {
 	must.Expect(t, o.code == exitOK, "with a long time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	if o := runWith(t, t.TempDir(), config+"run_timeout: 100ms\n"); o.code != exitNoVerdict || !strings.Contains(o.stdout, "run time-out") {
 		t.Errorf("with a short time-out of the run it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// A live site becomes a site file that is valid and publishes the same methods.
+func TestFixturesImport(t *testing.T) {
+	site := unmarkedSite(t)
+	t.Setenv("DRUPAL_USER", "agent")
+	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
+	var stdout, stderr bytes.Buffer
+	code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr)
+	must.Assert(t, code == exitOK, "exit code %d: %s", code, stderr.String())
+	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
+	original := must.Get(fixtures.Builtin("transcripts"))(t)
+	agent, _ := original.User("agent")
+	for i := range original.Methods {
+		m := &original.Methods[i]
+		_, ok := read.Method(m.ID)
+		must.Expect(t, ok == original.MayRun(agent, m), "%s is in the site file: %t, and the agent may run it: %t", m.ID, ok, original.MayRun(agent, m))
+	}
+	m, ok := read.Method("fx.range")
+	must.Expect(t, ok && len(m.Params) > 0, "fx.range is %+v", m)
+	for name, args := range map[string][]string{"DRUPAL_USER": {"--url", site}, "https://drupal.example.org": {"--url", "site"}} {
+		t.Setenv("DRUPAL_USER", "")
+		stderr.Reset()
+		code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr)
+		must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), name), "%v ended with %d: %s", args, code, stderr.String())
 	}
 }

@@ -135,9 +135,7 @@ func columnOf(title string, e reports.Exchange, width int) []string {
 	return lines
 }
 
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-len([]rune(s))))
-}
+func padded(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len([]rune(s)))) }
 
 func lineAt(lines []string, i int) string {
 	if i < len(lines) {

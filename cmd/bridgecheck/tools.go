@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -317,9 +318,7 @@ func (f *runFlags) onStage(cmd *cobra.Command, use func(target engine.Target, na
 	}
 	defer stage.close()
 	name := p.exec
-	if name == "" {
-		name = stage.target.URL
-	}
+	name = cmp.Or(name, stage.target.URL)
 	o := stage.options(p.legs[0].options)
 	return use(stage.target, o.Redactor().Text(name), o)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,7 @@ func siteWithLogin(t *testing.T) (site, configuration string) {
 	fixture := must.Get(fixtures.Builtin("default"))(t)
 	extension := must.Get(module.New(module.V13))(t)
 	drupal := must.Get(mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
-	server := httptest.NewServer(drupal)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, drupal)
 	t.Setenv("AGENT_PASSWORD", "agent-pass")
 	configuration = filepath.Join(t.TempDir(), "site.yaml")
 	text := "url: " + server.URL + "\ncapabilities: [auth-cookie, -auth-basic]\nrate: 50\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"
@@ -53,11 +51,8 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	run := exec.Command("bridgecheck", "run", "--config", configuration, "--report-dir", dir)
 	must.Do(t, run.Start())
 	left := filepath.Join(dir, undoName)
-	deadline := time.Now().Add(30 * time.Second)
-	for _, err := os.Stat(left); err != nil; _, err = os.Stat(left) {
-		must.Assert(t, !time.Now().After(deadline), "the run never said what it has to undo")
-		time.Sleep(5 * time.Millisecond)
-	}
+	said := must.Within(30*time.Second, func() bool { _, err := os.Stat(left); return err == nil })
+	must.Assert(t, said, "the run never said what it has to undo")
 	must.Do(t, run.Process.Kill())
 	_ = run.Wait() // it was killed
 	data := must.Get(os.ReadFile(left))(t)
@@ -71,9 +66,8 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	}
 	must.Expect(t, !isOpen(t, sessions[0]), "the session is open still")
 	stdout.Reset()
-	if code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "nothing to undo") {
-		t.Errorf("a second run --cleanup ended with %d: %s", code, stdout.String())
-	}
+	code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr)
+	must.Expect(t, code == 0 && strings.Contains(stdout.String(), "nothing to undo"), "a second run --cleanup ended with %d: %s", code, stdout.String())
 }
 
 func TestARunEndsItsSessions(t *testing.T) {
@@ -104,12 +98,10 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 			must.Do(t, remember(dir, sessions))
 			info, err := os.Lstat(path)
 			must.Expect(t, err == nil && info.Mode() == 0o600, "the mode is %v (%v), expected a file with 0600", info.Mode(), err)
-			if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte("SESS=secret")) {
-				t.Errorf("the file holds %q (%v)", data, err)
-			}
-			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-				t.Errorf("the directory holds %v (%v), expected one file", files, err)
-			}
+			data, err := os.ReadFile(path)
+			must.Expect(t, err == nil && bytes.Contains(data, []byte("SESS=secret")), "the file holds %q (%v)", data, err)
+			files, err := os.ReadDir(dir)
+			must.Expect(t, err == nil && len(files) == 1, "the directory holds %v (%v), expected one file", files, err)
 		})
 	}
 	data, err := os.ReadFile(victim)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -57,9 +58,7 @@ func newVersion() *cobra.Command {
 				})
 			}
 			commit := tool.Commit
-			if commit == "" {
-				commit = "unknown"
-			}
+			commit = cmp.Or(commit, "unknown")
 			_, err = fmt.Fprintf(out, "bridgecheck %s\ncommit %s\nledger %s\n%s %s/%s\n", tool.Version, commit, contract.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},

@@ -3,6 +3,7 @@ package authserver_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -102,9 +103,8 @@ func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 func TestMetadataAndMisbehaviour(t *testing.T) {
 	s, other := listen(t, authserver.Options{}), listen(t, authserver.Options{})
 	for _, path := range []string{authserver.MetadataPath, authserver.OpenIDPath} {
-		if status, doc := document(t, s.URL+path); status != 200 || doc["issuer"] != s.URL || doc["jwks_uri"] != s.URL+authserver.KeysPath {
-			t.Errorf("%s: %d %v", path, status, doc)
-		}
+		status, doc := document(t, s.URL+path)
+		must.Expect(t, status == 200 && doc["issuer"] == s.URL && doc["jwks_uri"] == s.URL+authserver.KeysPath, "%s: %d %v", path, status, doc)
 	}
 	s.NameOtherIssuer(other)
 	_, doc := document(t, s.URL+authserver.MetadataPath)
@@ -139,9 +139,7 @@ func TestTokenEndpoint(t *testing.T) {
 		{"resource", "", "invalid_target"},
 	} {
 		form := url.Values{}
-		for name, values := range good {
-			form[name] = values
-		}
+		maps.Copy(form, good)
 		if c.change != "" {
 			form.Set(c.change, c.value)
 		}

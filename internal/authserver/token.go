@@ -127,9 +127,7 @@ func (s *Server) Sign(t Token) string {
 		key = jwt.UnsafeAllowNoneSignatureType
 	case t.Secret != nil:
 		key = t.Secret
-		if method == "" {
-			method = "HS256"
-		}
+		method = cmp.Or(method, "HS256")
 	default:
 		key, method = t.Key.private(), cmp.Or(method, algorithm)
 	}

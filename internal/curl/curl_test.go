@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"reflect"
@@ -56,9 +55,8 @@ func inShell(tb testing.TB, shell string, c curl.Command, env ...string) []strin
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	must.Assert(tb, err == nil && errs.Len() <= 0, "%s: %v: %s\n%q", shell, err, errs.String(), c.String())
-	if files, err := os.ReadDir(cmd.Dir); err != nil || len(files) > 0 {
-		tb.Fatalf("%s: %v: the line left files: %v\n%q", shell, err, files, c.String())
-	}
+	files, err := os.ReadDir(cmd.Dir)
+	must.Assert(tb, err == nil && len(files) <= 0, "%s: %v: the line left files: %v\n%q", shell, err, files, c.String())
 	return strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
 }
 
@@ -97,9 +95,8 @@ func checkShell(tb testing.TB, shell, name, text, body, target string) {
 	must.Assert(tb, len(got) >= len(want) && reflect.DeepEqual(got[:len(want)], want),
 		"%s: curl receives\n%q, expected\n%q\n%q", shell, got, want, c.String())
 	got = got[len(want):]
-	if last := got[len(got)-1]; last != strings.ReplaceAll(target, "\x00", "") {
-		tb.Fatalf("%s: curl receives the URL %q, expected %q\n%q", shell, last, target, c.String())
-	}
+	last := got[len(got)-1]
+	must.Assert(tb, last == strings.ReplaceAll(target, "\x00", ""), "%s: curl receives the URL %q, expected %q\n%q", shell, last, target, c.String())
 	got = got[:len(got)-1]
 	received := ""
 	switch {
@@ -171,13 +168,12 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	must.Need(t, err == nil, "SKIPPED: curl is missing, so no line is run")
 	var got string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, typed := r.Header["Content-Type"]
 		_, empty := r.Header["X-Empty"]
 		got = fmt.Sprintf("%s %s %v %q %v %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), empty, body)
 	}))
-	defer server.Close()
 	json := []curl.Field{{Name: "Content-Type", Value: curl.Value{Text: "application/json"}}}
 	for _, c := range []struct {
 		name    string

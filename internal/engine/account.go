@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -65,9 +66,7 @@ func Found(r reports.Result) []Finding {
 	var all []Finding
 	for i, f := range r.Findings {
 		found := Finding{Clause: r.ID, Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Remedy: r.Remedy}
-		if found.Subject == "" {
-			found.Subject = f.Message
-		}
+		found.Subject = cmp.Or(found.Subject, f.Message)
 		if f.Request != nil && *f.Request < len(r.Evidence) {
 			found.Curl = r.Evidence[*f.Request].Curl()
 		}

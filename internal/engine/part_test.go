@@ -45,9 +45,8 @@ func TestWhatWasFoundFirstCountsWhereTheSecondTimeIsCutShort(t *testing.T) {
 	for _, c := range []struct{ why, again, want string }{{"", "", ""}, {"terminated", "", "terminated"}, {"", "time-out", "time-out"}} {
 		first := part("", reports.Result{ID: "list/a", Verdict: reports.Fail}, reports.Result{ID: "list/b", Verdict: reports.Fail})
 		cut := first.CutShort(c.why, []*engine.Part{part(c.again, reports.Result{ID: "list/a", Verdict: reports.Pass})})
-		if cut != (c.want != "") || first.Report.CutShort != c.want || len(first.Report.Results) != 1 || first.Report.Results[0].ID != "list/b" {
-			t.Errorf("ended by %q and %q, it is cut short: %t, by %q, with %v", c.why, c.again, cut, first.Report.CutShort, first.Report.Results)
-		}
+		must.Expect(t, cut == (c.want != "") && first.Report.CutShort == c.want && len(first.Report.Results) == 1 && first.Report.Results[0].ID == "list/b",
+			"ended by %q and %q, it is cut short: %t, by %q, with %v", c.why, c.again, cut, first.Report.CutShort, first.Report.Results)
 	}
 }
 

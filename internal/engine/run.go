@@ -156,9 +156,7 @@ func (s *Session) Checks() []check.Check {
 		}
 		return 0
 	}
-	selected := slices.DeleteFunc(allChecks(s.options.Extra), func(c check.Check) bool {
-		return !s.env.Selected(c.ID)
-	})
+	selected := slices.DeleteFunc(allChecks(s.options.Extra), func(c check.Check) bool { return !s.env.Selected(c.ID) })
 	slices.SortStableFunc(selected, func(x, y check.Check) int {
 		order := cmp.Compare(slices.Index(ids, x.ID), slices.Index(ids, y.ID))
 		if s.options.Pass.Take != nil {

@@ -16,7 +16,6 @@ func TestACheckThatWasNotMeasuredHasAWeight(t *testing.T) {
 func TestHeaviestBeginsWithTheLongest(t *testing.T) {
 	ids := []string{"list/answers-json", "upstream/timeout", "access/no-cross-talk"}
 	slices.SortFunc(ids, func(x, y string) int { return heavier(x, y, false) })
-	if ids[0] != "upstream/timeout" || !slices.IsSortedFunc(ids, func(x, y string) int { return Weights()[y].RealTime - Weights()[x].RealTime }) {
-		t.Errorf("the order is %v", ids)
-	}
+	must.Expect(t, ids[0] == "upstream/timeout" && slices.IsSortedFunc(ids, func(x, y string) int { return Weights()[y].RealTime - Weights()[x].RealTime }),
+		"the order is %v", ids)
 }

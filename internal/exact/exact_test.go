@@ -23,9 +23,8 @@ func TestParseRefuses(t *testing.T) {
 		"a wrong closing mark":  {`[1}`, "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exact.Parse([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("Parse(%q) = %v, want an error with %q", c.in, err, c.says)
-			}
+			_, err := exact.Parse([]byte(c.in))
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "Parse(%q) = %v, want an error with %q", c.in, err, c.says)
 		})
 	}
 }

@@ -230,8 +230,6 @@ func (d *deadline) set(p *pipe, t time.Time) {
 			return
 		}
 		set := d.since
-		d.timer = time.AfterFunc(wait, func() {
-			p.change(func(*pipe) { d.passed = d.passed || d.since == set })
-		})
+		d.timer = time.AfterFunc(wait, func() { p.change(func(*pipe) { d.passed = d.passed || d.since == set }) })
 	})
 }

@@ -12,6 +12,7 @@ package login
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -84,9 +85,7 @@ func New(o Options) *Flow {
 	if o.Transport == nil {
 		o.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: client.MaxHead}
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	f := &Flow{Options: o}
 	f.secrets.Add(o.ClientSecret)
 	return f
@@ -203,9 +202,7 @@ func (f *Flow) discover(ctx context.Context) error {
 		return f.fail("no-authorization-server", "%s at %s", wrong, at)
 	}
 	f.ok(atResource, "auth/metadata", at)
-	if f.asked == "" {
-		f.asked = strings.Join(texts(object["scopes_supported"]), " ")
-	}
+	f.asked = cmp.Or(f.asked, strings.Join(texts(object["scopes_supported"]), " "))
 	f.issuer, _ = first(object["authorization_servers"]).(string)
 	return f.readServer(ctx)
 }

@@ -80,9 +80,8 @@ func broken(steps []Step) []string {
 
 func TestACorrectServerPassesEveryLayer(t *testing.T) {
 	_, o := bed(t, nil)
-	document := ""                                                                                                             // of a client whose id is its address
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, document) })) //nolint:errcheck // a test
-	defer host.Close()
+	document := ""                                                                                                        // of a client whose id is its address
+	host := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, document) })) //nolint:errcheck // a test
 	document = `{"client_id": "` + host.URL + `/client", "redirect_uris": ["http://127.0.0.1/callback"]}`
 	for name, change := range map[string]func(*Options){
 		"registers": func(*Options) {},
@@ -214,9 +213,8 @@ func TestNoStepShowsASecret(t *testing.T) {
 	})
 	steps := New(o).Diagnose(t.Context(), true)
 	must.Assert(t, broken(steps)[0] == "token-not-accepted", "%+v", steps)
-	if shown, err := json.Marshal(steps); err != nil || strings.Contains(string(shown), "eyJ") || !strings.Contains(string(shown), "[redacted]") {
-		t.Errorf("%s %v", shown, err)
-	}
+	shown, err := json.Marshal(steps)
+	must.Expect(t, err == nil && !strings.Contains(string(shown), "eyJ") && strings.Contains(string(shown), "[redacted]"), "%s %v", shown, err)
 }
 
 func TestAddresses(t *testing.T) {
@@ -323,7 +321,7 @@ func FuzzAudienceOf(f *testing.F) {
 func FuzzDocuments(f *testing.F) {
 	var document []byte
 	var challenge string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(f, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/mcp" {
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -332,7 +330,6 @@ func FuzzDocuments(f *testing.F) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(bytes.ReplaceAll(document, []byte("HERE"), []byte("http://"+r.Host))) //nolint:errcheck // it shows below
 	}))
-	defer server.Close()
 	f.Add("Bearer", []byte(`{"resource":"HERE/mcp","authorization_servers":["HERE"],"issuer":"HERE","authorization_endpoint":"HERE/a","token_endpoint":"HERE/t",
 		"code_challenge_methods_supported":["S256"],"access_token":"t","token_type":"bearer","expires_in":1e9,"refresh_token":"r","scope":"a"}`))
 	f.Add(`Bearer resource_metadata="http://127.0.0.1:1/x", scope="a b"`, []byte(`{"resource":"HERE/mcp","authorization_servers":[1]}`))

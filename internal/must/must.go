@@ -1,6 +1,13 @@
 // Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
-// else came.
+// else came; it also serves handlers as long as a test lasts, and waits.
 package must
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"time"
+)
 
 // Get returns a value, or ends the test with the error: must.Get(os.ReadFile(path))(t).
 func Get[T any](value T, err error) func(tester) T {
@@ -39,6 +46,33 @@ func Assert(t tester, holds bool, format string, args ...any) {
 	if !holds {
 		t.Fatalf(format, args...)
 	}
+}
+
+// Serve serves a handler until the test ends.
+func Serve(t interface{ Cleanup(func()) }, h http.Handler) *httptest.Server {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Within reports whether something comes to be within a time.
+func Within(limit time.Duration, done func() bool) bool {
+	for end := time.Now().Add(limit); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// Listens reports whether connections to an address are accepted.
+func Listens(address string) bool {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // Need skips the test unless what it needs is there.

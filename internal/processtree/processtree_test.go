@@ -136,7 +136,6 @@ func TestCloseLeavesOtherChildrenAlone(t *testing.T) {
 	_, cmd, pids := run(t, g, `sleep 100 & echo $!; wait`, 1)
 	g.Close(time.Second)
 	_ = cmd.Wait() // it was ended
-	if runs(pids[0]) || !runs(before.Process.Pid) || !runs(beside.Process.Pid) {
-		t.Errorf("runs: %t in the group, %t from before, %t beside; expected the last two", runs(pids[0]), runs(before.Process.Pid), runs(beside.Process.Pid))
-	}
+	must.Expect(t, !runs(pids[0]) && runs(before.Process.Pid) && runs(beside.Process.Pid),
+		"runs: %t in the group, %t from before, %t beside; expected the last two", runs(pids[0]), runs(before.Process.Pid), runs(beside.Process.Pid))
 }

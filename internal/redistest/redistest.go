@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
@@ -43,14 +44,7 @@ func (s *Server) Restart() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
-			conn.Close()
-			return
-		} else if time.Since(began) > 10*time.Second {
-			s.t.Fatalf("redis-server does not listen: %v", err)
-		}
-	}
+	must.Assert(s.t, must.Within(10*time.Second, func() bool { return must.Listens("127.0.0.1:" + s.port) }), "redis-server does not listen")
 }
 
 // Kill ends the server at once.

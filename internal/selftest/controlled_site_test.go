@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path"
 	"slices"
@@ -98,14 +97,13 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 	site := must.Get(fixtures.Builtin("default"))(t)
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
 	lost := false
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mock.ServeHTTP(w, r)
 		if anonymous := mock.Site().Roles[0]; r.Method == http.MethodPut && !lost && anonymous.ID == fixtures.AnonymousRole && slices.Contains(anonymous.Permissions, fixtures.UseJSONRPC) {
 			lost = true
 			panic(http.ErrAbortHandler)
 		}
 	}))
-	defer server.Close()
 	client := must.Get(control.New(server.URL, "a-token"))(t)
 	remote := must.Get(suitessite.OpenRemote(t.Context(), client))(t)
 	for _, want := range []struct {
@@ -124,7 +122,7 @@ func TestAChangeWithoutAResponse(t *testing.T) {
 func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
 	must.Need(t, *siteURL == "", "SKIPPED: -site: the site is a Drupal")
 	mock := must.Get(mockdrupal.New(must.Get(fixtures.Builtin("default"))(t), mockdrupal.Options{ControlToken: "a-token", Flood: true}))(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/flood") {
 			defer mock.SetFlood(true) // it forgets, and goes on
 		}
@@ -135,7 +133,6 @@ func TestAControlledSiteThatStoresAsDrupalDoes(t *testing.T) {
 		}
 		mock.ServeHTTP(w, r)
 	}))
-	defer server.Close()
 	remote := must.Get(suitessite.OpenRemote(t.Context(), must.Get(control.New(server.URL, "a-token"))(t)))(t)
 	patient := mutants.Mutant{Options: func(o *bridge.Options) { o.AccountFailures, o.AddressFailures, o.TotalFailures = 1e6, 1e6, 1e6 }}
 	owned := func(o *engine.Options) { o.Bridge.Owned = true } // then it is sent all that the checks have

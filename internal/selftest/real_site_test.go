@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"slices"
@@ -66,14 +65,13 @@ func startBefore(t *testing.T, m mutants.Mutant, o *engine.Options, p proxy.Opti
 func runBeforeRealSite(t *testing.T, m mutants.Mutant, o engine.Options) *reports.Report {
 	t.Helper()
 	bed := startBefore(t, m, &o, proxy.Options{}, func(mock string) string {
-		drupal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		drupal := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !strings.HasPrefix(r.URL.Path, "/jsonrpc") {
 				http.NotFound(w, r)
 				return
 			}
 			forward(w, r, mock)
 		}))
-		t.Cleanup(drupal.Close)
 		return drupal.URL
 	})
 	o.Capabilities = must.Get(engine.Claim(bed.Profile.Capabilities, m.Claims))(t)

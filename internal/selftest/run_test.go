@@ -2,16 +2,20 @@ package selftest
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
@@ -120,9 +124,8 @@ func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
-	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
-		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
-	}
+	must.Expect(t, slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }),
+		"%s: no request is marked as one of 64 MiB", r.Message)
 	must.Expect(t, r.Curl == "", "%s: %s sends other bytes", r.Message, r.Curl)
 }
 
@@ -131,9 +134,69 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	must.Assert(t, ok, "the mutant is gone")
 	report := must.Get(Run(t.Context(), m, engine.Options{Only: m.Breaks}, nil))(t)
 	r := report.Results[0]
-	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
+	must.Expect(t, slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
 		return strings.Contains(r.Curl, e.Request.URL) && e.Response != nil && strings.Contains(e.Response.Body, "bad.cyclic_ref")
-	}) {
-		t.Errorf("%s: %s leads to a response without it", r.Message, r.Curl)
+	}), "%s: %s leads to a response without it", r.Message, r.Curl)
+}
+
+// The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
+func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
+	golden := loadGolden(t)
+	narrower := must.Get(NewNarrower(golden))(t)
+	whole := map[mutants.Mechanism]int{}
+	for _, m := range mutants.Mutants() {
+		var o engine.Options
+		narrower.Narrow(&o, m)
+		ids := o.Only
+		if len(ids) == 0 {
+			whole[m.Mechanism()]++
+			continue
+		}
+		must.Expect(t, whole[m.Mechanism()] != 0, "%s is tested by %v before any of its mechanism is tested by all clauses", m.Name, ids)
+		for _, id := range slices.Concat(m.Breaks, golden[m.Name]) {
+			must.Expect(t, slices.Contains(ids, id), "%s is not tested by %s, which fails of it", m.Name, id)
+		}
+	}
+	areas := map[string]bool{}
+	for mechanism, n := range whole {
+		areas[mechanism.Area] = true
+		must.Expect(t, n == 1, "%d mutants of %+v are tested by all clauses", n, mechanism)
+	}
+	for _, a := range mutants.Areas() {
+		must.Expect(t, areas[a.Name], "no mutant of %s is tested by all clauses", a.Name)
+	}
+	generous := 0
+	for _, v := range mutants.Variants() {
+		var o engine.Options
+		narrower.Narrow(&o, v)
+		must.Expect(t, len(o.Only) == 0, "the correct variant %s is tested only by %v", v.Name, o.Only)
+		if o.Cases == 0 {
+			generous++
+		}
+	}
+	must.Expect(t, generous >= 5, "%d correct variants are tested by all generated cases", generous)
+}
+
+func TestNullTargetsPassNothing(t *testing.T) {
+	site := must.Get(fixtures.Builtin("default"))(t)
+	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
+	for _, target := range NullTargets() {
+		for how, mock := range map[string]*mockdrupal.Drupal{"with a mock": drupal, "black box": nil} {
+			t.Run(target.Name+" "+how, func(t *testing.T) {
+				url, stop := target.Start()
+				defer stop()
+				o := engine.Options{Site: engine.Site{Drupal: mock}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL}, Connection: engine.Connection{Timeout: target.Timeout}, Capabilities: testbed.Profiles()[0].Capabilities}
+				report, err := engine.Run(t.Context(), engine.Target{URL: url}, o)
+				var dead *engine.UnreachableError
+				if errors.As(err, &dead) {
+					return // reported in one sentence, and nothing was tested
+				}
+				must.Do(t, err)
+				for _, r := range report.Results {
+					must.Expect(t, r.Verdict != reports.Pass, "%s passes", r.ID)
+				}
+				must.Expect(t, !report.Summary.Conformant && len(report.Results) > 0, "the summary is %+v", report.Summary)
+			})
+		}
 	}
 }

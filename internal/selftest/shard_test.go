@@ -71,9 +71,8 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 				}
 				return newMatrix(rows, c.tested)
 			}
-			if whole := outcome(all); whole.Good() != c.good {
-				t.Errorf("the whole is good: %t, with %v unproven and %+v", whole.Good(), whole.Unproven, whole.Figures)
-			}
+			whole := outcome(all)
+			must.Expect(t, whole.Good() == c.good, "the whole is good: %t, with %v unproven and %+v", whole.Good(), whole.Unproven, whole.Figures)
 			good := true
 			for i := range 4 {
 				mine, others, err := Shard(all, golden, i+1, 4, false)

@@ -78,9 +78,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := settings.Parse("f.yaml", []byte(c.in))
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("Parse = %v, want an error with %q", err, c.says)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "Parse = %v, want an error with %q", err, c.says)
 			must.Expect(t, err == nil || !strings.Contains(err.Error(), "hunter2"), "the error shows the secret: %v", err)
 		})
 	}
@@ -108,9 +106,7 @@ func TestOptionsNameWhatIsMissing(t *testing.T) {
 			if err == nil {
 				_, err = f.Options(context.Background(), engine.Options{})
 			}
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("Options = %v, want an error with %q", err, c.says)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "Options = %v, want an error with %q", err, c.says)
 		})
 	}
 }
@@ -177,9 +173,8 @@ invocations:
 	if c := o.Callers.Credentials["service"]; c.Token != "from-a-file" || c.Header["X-Api-Key"] != "k-123" {
 		t.Errorf("bearer and headers gave %+v", c)
 	}
-	if o.Bridge.PageSize != 20 || o.Bridge.DiscoveryTTL != 2*time.Second || o.Connection.TLS == nil || !o.Connection.TLS.InsecureSkipVerify {
-		t.Errorf("settings gave page size %d, TTL %v, TLS %v", o.Bridge.PageSize, o.Bridge.DiscoveryTTL, o.Connection.TLS)
-	}
+	must.Expect(t, o.Bridge.PageSize == 20 && o.Bridge.DiscoveryTTL == 2*time.Second && o.Connection.TLS != nil && o.Connection.TLS.InsecureSkipVerify,
+		"settings gave page size %d, TTL %v, TLS %v", o.Bridge.PageSize, o.Bridge.DiscoveryTTL, o.Connection.TLS)
 	call := o.Callers.Invocations[0]
 	if call.Identity != check.Agent || call.Status != http.StatusOK || string(call.Arguments) != `{"limit":3,"deep":{"a":[1,true,null]}}` || string(call.Result) != "[]" {
 		t.Errorf("the invocation is %+v (%s, %s)", call, call.Arguments, call.Result)

@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -66,7 +67,7 @@ func (f *File) secret(s Secret) (string, error) {
 		}
 	case s.File != "":
 		from = f.beside(s.File)
-		data, err := read(from, maxSecret)
+		data, err := wholefile.Read(from, maxSecret)
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // How large an argument may be, so that aliases of aliases end.
@@ -127,9 +129,6 @@ func (d *documentWriter) number(node *yaml.Node) error {
 }
 
 func (d *documentWriter) text(s string) {
-	var line strings.Builder
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string has a form in JSON, whatever is in it
-	d.out.WriteString(strings.TrimSuffix(line.String(), "\n"))
+	text, _ := exact.Write(s) // a string has a form in JSON, whatever is in it
+	d.out.Write(text)
 }

@@ -7,18 +7,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -29,21 +28,11 @@ const maxFile = 1 << 20
 
 // Load reads and checks a configuration. Nothing is connected to and no secret is read yet.
 func Load(path string) (*File, error) {
-	data, err := read(path, maxFile)
+	data, err := wholefile.Read(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	return Parse(path, data)
-}
-
-// read reads a file up to one byte more than limit, so that its reader sees that it is too large.
-func read(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, limit+1))
 }
 
 // Parse reads the text of a configuration; name stands for it in errors, and relative paths in it start at its folder.
@@ -310,7 +299,7 @@ func (f *File) tls() (*tls.Config, error) {
 	}
 	settings := &tls.Config{InsecureSkipVerify: t.Insecure} //nolint:gosec // asked for by the user, who is warned
 	if t.CA != "" {
-		pem, err := read(f.beside(t.CA), maxFile)
+		pem, err := wholefile.Read(f.beside(t.CA), maxFile)
 		if err != nil {
 			return nil, f.fault("tls.ca", "tls.ca: %w", err)
 		}

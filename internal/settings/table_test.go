@@ -164,14 +164,12 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		got, err := settings.SecretFromEnv(s.Env)
 		must.Expect(t, got == "hunter2" && err == nil, "%s_FILE gives %q, %v", s.Env, got, err)
 		t.Setenv(s.Env, "other")
-		if _, err := settings.SecretFromEnv(s.Env); err == nil {
-			t.Errorf("%s and its _FILE are both taken", s.Env)
-		}
+		_, err = settings.SecretFromEnv(s.Env)
+		must.Expect(t, err != nil, "%s and its _FILE are both taken", s.Env)
 		t.Setenv(s.Env, "")
 		t.Setenv(s.Env+"_FILE", path+"-nosuch")
-		if _, err := settings.SecretFromEnv(s.Env); err == nil {
-			t.Errorf("%s_FILE may name a file that is not there", s.Env)
-		}
+		_, err = settings.SecretFromEnv(s.Env)
+		must.Expect(t, err != nil, "%s_FILE may name a file that is not there", s.Env)
 	}
 }
 
@@ -183,9 +181,8 @@ func TestPageAndActionAreGenerated(t *testing.T) {
 		if *update {
 			must.Do(t, os.WriteFile(path, []byte(want), 0o644))
 		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%s is not what the table of settings says: go test ./internal/settings -update (%v)", path, err)
-		}
+		got, err := os.ReadFile(path)
+		must.Expect(t, err == nil && string(got) == want, "%s is not what the table of settings says: go test ./internal/settings -update (%v)", path, err)
 	}
 	inputs := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+):$`).FindAllStringSubmatch(written, -1) {

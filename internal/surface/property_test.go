@@ -71,13 +71,9 @@ func TestClassificationAgreesWithTheValidator(t *testing.T) {
 func refusal(t *testing.T, dice *rand.Rand, from, to map[string]any) (refused any, some bool) {
 	t.Helper()
 	takes, err := jsonschema.Agree(from, jsonschema.Draft7)
-	if err != nil {
-		t.Fatalf("%s: %v", encoded(any(from)), err)
-	}
+	must.Assert(t, err == nil, "%s: %v", encoded(any(from)), err)
 	refuses, err := jsonschema.Agree(to, jsonschema.Draft7)
-	if err != nil {
-		t.Fatalf("%s: %v", encoded(any(to)), err)
-	}
+	must.Assert(t, err == nil, "%s: %v", encoded(any(to)), err)
 	var values []any
 	if maker, err := generate.ForResult(from, dice); err == nil {
 		for range 40 {

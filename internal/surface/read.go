@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -32,12 +32,7 @@ func Read(path, caller string) (*Surface, error) {
 		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 	}
 	if !info.IsDir() {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("read the tools: %w", err)
-		}
-		defer file.Close()
-		data, err := io.ReadAll(io.LimitReader(file, maxFile+1)) // a device has no size
+		data, err := wholefile.Read(path, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the tools: %w", err)
 		}

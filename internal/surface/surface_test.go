@@ -97,9 +97,8 @@ func TestRules(t *testing.T) {
 	}
 	for _, r := range surface.Rules() {
 		must.Expect(t, shown[r.ID], "no difference shows the rule %s: add a row", r.ID)
-		if r.Why == "" || r.Says == "" || !slices.Contains([]surface.Class{surface.Callers, surface.Models, surface.Additive}, r.Class) {
-			t.Errorf("the rule %s lacks what it says, why, or a class", r.ID)
-		}
+		must.Expect(t, r.Why != "" && r.Says != "" && slices.Contains([]surface.Class{surface.Callers, surface.Models, surface.Additive}, r.Class),
+			"the rule %s lacks what it says, why, or a class", r.ID)
 	}
 }
 
@@ -140,9 +139,8 @@ func TestLockIsStable(t *testing.T) {
 	read := must.Get(surface.Parse(first, "nobody"))(t)
 	again, _ := read.Lock()
 	must.Expect(t, bytes.Equal(first, again), "read back:\n%s", again)
-	if line := surface.Lines(first)("b"); !strings.Contains(strings.Split(string(first), "\n")[line-1], `"name": "b"`) {
-		t.Errorf("the tool b is not on line %d of\n%s", line, first)
-	}
+	line := surface.Lines(first)("b")
+	must.Expect(t, strings.Contains(strings.Split(string(first), "\n")[line-1], `"name": "b"`), "the tool b is not on line %d of\n%s", line, first)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -210,9 +208,8 @@ func FuzzParse(f *testing.F) {
 		lock := must.Get(s.Lock())(t)
 		again, err := surface.Parse(lock, "nobody")
 		must.Assert(t, err == nil, "%v\n%s", err, lock)
-		if second, err := again.Lock(); err != nil || !bytes.Equal(lock, second) {
-			t.Errorf("read back:\n%s\n%s\n%v", lock, second, err)
-		}
+		second, err := again.Lock()
+		must.Expect(t, err == nil && bytes.Equal(lock, second), "read back:\n%s\n%s\n%v", lock, second, err)
 	})
 }
 

@@ -42,7 +42,7 @@ func (d *Differences) Write(w io.Writer, name, version string, line func(tool st
 			ExitCode int    `json:"exit_code"`
 		}{d, d.Headline(), d.ExitCode()})
 	case "sarif":
-		return writeJSON(w, d.sarif(version, line))
+		return d.writeSARIF(w, version, line)
 	case "junit":
 		return d.writeJUnit(w)
 	}
@@ -156,18 +156,15 @@ func (d *Differences) writeMarkdown(w io.Writer) error {
 	return err
 }
 
-// sarif is SARIF 2.1.0: a rule for each of ours, and a result for each change that is not additive. What is allowed is
+// writeSARIF writes SARIF 2.1.0: a rule for each of ours, and a result for each change that is not additive. What is allowed is
 // suppressed.
-func (d *Differences) sarif(version string, line func(string) int) any {
+func (d *Differences) writeSARIF(w io.Writer, version string, line func(string) int) error {
 	type object = map[string]any
-	levels := map[reports.Level]string{reports.MUST: "error", reports.SHOULD: "warning", reports.MAY: "note"}
+	levels := format.SARIFLevels
 	rules, results := []object{}, []object{}
 	for _, r := range Rules() {
 		rules = append(rules, object{"id": r.ID, "shortDescription": object{"text": r.Says}, "fullDescription": object{"text": r.Says + ": " + r.Why},
 			"help": object{"text": r.Why}, "defaultConfiguration": object{"level": levels[r.Level]}, "properties": object{"class": r.Class, "tags": []string{string(r.Class)}}})
-	}
-	at := func(file string, line int) []object {
-		return []object{{"physicalLocation": object{"artifactLocation": object{"uri": file}, "region": object{"startLine": line}}}}
 	}
 	for _, c := range d.Changes {
 		if c.Level == reports.MAY {
@@ -175,22 +172,17 @@ func (d *Differences) sarif(version string, line func(string) int) any {
 		}
 		_, index := ruleOf(c.ID)
 		result := object{"ruleId": c.ID, "ruleIndex": index, "level": levels[c.Level], "message": object{"text": terminal.VisibleLine(c.subject(), 200) + "\n" + strings.Join(c.details(), "\n")},
-			"locations": at(d.Old, line(c.Tool)), "partialFingerprints": object{"change/v1": strings.Join([]string{c.ID, c.Tool, c.At}, " ")}}
+			"locations": []object{format.SARIFLocation(d.Old, line(c.Tool))}, "partialFingerprints": object{"change/v1": strings.Join([]string{c.ID, c.Tool, c.At}, " ")}}
 		if c.Allowed != "" {
 			result["suppressions"] = []object{{"kind": "external", "justification": c.Allowed}}
 		}
 		results = append(results, result)
 	}
-	notes := []object{}
-	for _, p := range d.Problems {
-		notes = append(notes, object{"level": "error", "message": object{"text": fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 500))}})
-	}
-	return object{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []object{{
-		"tool":              object{"driver": object{"name": "bridgecheck tools", "version": version, "rules": rules}},
+	return format.EncodeSARIF(w, "bridgecheck tools", version, rules, object{
 		"automationDetails": object{"id": "bridgecheck/tools/"},
-		"invocations":       []object{{"executionSuccessful": true, "toolExecutionNotifications": notes}},
+		"invocations":       []object{{"executionSuccessful": true, "toolExecutionNotifications": format.SARIFProblems(d.Problems)}},
 		"results":           results,
-	}}}
+	})
 }
 
 // writeJUnit writes a case for each rule that a change breaks or may break.

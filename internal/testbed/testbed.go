@@ -9,6 +9,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ func Start(o Options) (*Testbed, error) {
 }
 
 func (t *Testbed) start(o Options) (err error) {
-	if o.Fixture == "" {
-		o.Fixture = "default"
-	}
+	o.Fixture = cmp.Or(o.Fixture, "default")
 	site, err := fixtures.Builtin(o.Fixture)
 	if err != nil {
 		return err

@@ -1,13 +1,24 @@
-// Package wholefile writes files that appear whole or not at all.
+// Package wholefile writes files that appear whole or not at all, and reads files up to a bound.
 package wholefile
 
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// Read reads a file up to one byte more than most, so that its reader sees that it is too large; a device has no size.
+func Read(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most+1))
+}
 
 // Write writes data beside path and moves it there, with the mode alone, less the umask. A file or a link at path is replaced,
 // with its permissions. Where it fails, path is as it was.

@@ -145,9 +145,7 @@ func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
 			n := int(started.Load())
 			must.Expect(t, n == c.want, "%d workers started, want %d", n, c.want)
 			for i := range parts {
-				if len(parts[i]) != 1 || len(parts[i][0].Report.Results) != len(clauses) {
-					t.Errorf("the parts of pass %d are %v", i, parts[i])
-				}
+				must.Expect(t, len(parts[i]) == 1 && len(parts[i][0].Report.Results) == len(clauses), "the parts of pass %d are %v", i, parts[i])
 			}
 		})
 	}
@@ -192,9 +190,7 @@ func TestAReasonEndsTheRun(t *testing.T) {
 			return
 		}
 	}
-	if len(parts[0])+len(parts[1]) > 1 {
-		t.Errorf("the run went on: %d and %d parts", len(parts[0]), len(parts[1]))
-	}
+	must.Expect(t, len(parts[0])+len(parts[1]) <= 1, "the run went on: %d and %d parts", len(parts[0]), len(parts[1]))
 }
 
 func TestTheQueueGivesTheBundleWithMostLeft(t *testing.T) {

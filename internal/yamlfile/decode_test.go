@@ -31,8 +31,7 @@ func (secret) WrongKind() string { return "write {env: VARIABLE}" }
 
 func TestDecodeNotesLines(t *testing.T) {
 	var s sample
-	lines, err := Decode("f.yaml", []byte("name: x\npages: 3\nitems:\n- key: a\n- &b\n  key: b\n- *b\nfree: {z: 1}\ntoken: {env: T}\n"), &s)
-	must.Do(t, err)
+	lines := must.Get(Decode("f.yaml", []byte("name: x\npages: 3\nitems:\n- key: a\n- &b\n  key: b\n- *b\nfree: {z: 1}\ntoken: {env: T}\n"), &s))(t)
 	must.Expect(t, s.Name == "x" && s.Pages == 3 && len(s.Items) == 3 && s.Items[2].Key == "b" && s.Free["z"] == 1 && s.Token.Env == "T",
 		"it is %+v", s)
 	for path, want := range map[string]int{"name": 1, "items": 3, "items[1]": 5, "items[1].key": 6, "items[2]": 7, "free.z": 8} {
@@ -63,9 +62,7 @@ func TestDecodeNamesEveryMistake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s sample
 			_, err := Decode("f.yaml", []byte(c.in), &s, "private")
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q in it", err, c.want)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.want), "the error is %v, want %q in it", err, c.want)
 		})
 	}
 }

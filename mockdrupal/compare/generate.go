@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -134,11 +135,11 @@ func (g *generator) discovery() string {
 // call draws one call; odd ones have members that a request must not have.
 func (g *generator) call(odd bool) string {
 	m := oneOf(g, g.methods...)
-	members := []string{`"jsonrpc":"2.0"`, `"method":` + quote(m.ID)}
+	members := []string{`"jsonrpc":"2.0"`, `"method":` + encode(m.ID)}
 	if odd {
 		members = []string{
 			oneOf(g, `"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`, `"jsonrpc":"2"`, `"jsonrpc":2.0`, `"jsonrpc":2`, `"jsonrpc":null`, `"x":1`),
-			oneOf(g, `"method":`+quote(m.ID), `"method":"no.such"`, `"method":""`, `"method":1`, `"method":null`, `"method":["`+"a"+`"]`, `"y":{}`),
+			oneOf(g, `"method":`+encode(m.ID), `"method":"no.such"`, `"method":""`, `"method":1`, `"method":null`, `"method":["`+"a"+`"]`, `"y":{}`),
 		}
 	}
 	if id := g.id(odd); id != "" {
@@ -177,9 +178,7 @@ func (g *generator) params(m method, odd bool) string {
 	arguments, _ := value.(map[string]any)
 	if len(m.Params) > 0 && g.one(6) { // another type in place of one argument
 		changed := map[string]any{}
-		for name, v := range arguments {
-			changed[name] = v
-		}
+		maps.Copy(changed, arguments)
 		changed[oneOf(g, m.Params...).Name] = json.RawMessage(oneOf(g, "null", "1", `"1"`, "1.0", "true", "[]", "{}", `"é\u0000</"`, "[null]", "1e400", `{"a":{}}`))
 		arguments = changed
 	}
@@ -196,13 +195,11 @@ func (g *generator) params(m method, odd bool) string {
 }
 
 func encode(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
+	text, err := exact.Write(v)
+	if err != nil {
 		return "{}"
 	}
-	return strings.TrimSpace(b.String())
+	return string(text)
 }
 
 func (g *generator) batch() string {

@@ -32,8 +32,7 @@ func serve(t *testing.T, site *fixtures.Site) http.Handler {
 
 func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests int) *GeneratedReport {
 	t.Helper()
-	server := httptest.NewServer(other)
-	defer server.Close()
+	server := must.Serve(t, other)
 	report := must.Get(Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1}))(t)
 	return report
 }
@@ -211,8 +210,7 @@ func TestTheSeedDecides(t *testing.T) {
 
 // A site that is not what the site file describes is named at once: comparing it would take long and say nothing.
 func TestAnotherSiteIsRefused(t *testing.T) {
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
-	t.Cleanup(broken.Close)
+	broken := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	_, err := Generate(t.Context(), GenerateOptions{Site: builtin(t, "default"), URL: broken.URL, Requests: 100})
 	must.Expect(t, err != nil && strings.Contains(err.Error(), "GET /jsonrpc/methods") && strings.Contains(err.Error(), "500"),
 		"expected an error that names the request and its status, got %v", err)
@@ -255,11 +253,10 @@ func TestAMethodIsReportedOnce(t *testing.T) {
 func TestAnInterrupt(t *testing.T) {
 	site := builtin(t, "default")
 	ctx, interrupt := context.WithCancel(t.Context())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		interrupt()
 		<-r.Context().Done()
 	}))
-	t.Cleanup(server.Close)
 	_, err := Generate(ctx, GenerateOptions{Site: site, URL: server.URL, Requests: 1})
 	unreachable := (*UnreachableError)(nil)
 	must.Expect(t, errors.Is(err, context.Canceled) && !errors.As(err, &unreachable), "expected an error of the interrupt, got %v", err)

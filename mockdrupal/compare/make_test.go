@@ -82,9 +82,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		"no site there": {someCases, "http://127.0.0.1:1", "cannot be reached"},
 	} {
 		err := compare.MakeRecordings(t.Context(), compare.RecordOptions{URL: c.url, Cases: write(t, c.cases), Out: t.TempDir(), Credentials: compare.SiteCredentials(data)})
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
-		}
+		must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "%s: %v, want it to say %q", name, err, c.says)
 	}
 }
 

@@ -101,7 +101,7 @@ func smallerText(text string, yield func(string) bool) {
 		return
 	}
 	for _, less := range []string{"", s[:1], s[:len(s)/2], s[len(s)/2:], s[:len(s)-1]} {
-		if less != s && utf8.ValidString(less) && !yield(quote(less)) {
+		if less != s && utf8.ValidString(less) && !yield(encode(less)) {
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func cuts(text string) iter.Seq[string] {
 func object(members []php.Member) string {
 	parts := make([]string, len(members))
 	for i, m := range members {
-		parts[i] = quote(m.Name) + ":" + string(m.Raw)
+		parts[i] = encode(m.Name) + ":" + string(m.Raw)
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }
@@ -134,12 +134,4 @@ func list(elements [][]byte) string {
 		parts[i] = string(element)
 	}
 	return "[" + strings.Join(parts, ",") + "]"
-}
-
-func quote(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string
-	return strings.TrimSpace(b.String())
 }

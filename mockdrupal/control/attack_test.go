@@ -3,7 +3,6 @@ package control_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -92,9 +91,8 @@ func TestWebPagesCannotUseTheControlPlane(t *testing.T) {
 			if a.status < 300 {
 				return
 			}
-			if d.Site() != before || len(d.Faults()) > 0 || !strings.Contains(string(body), `"error"`) || strings.Contains(string(body), "Small") {
-				t.Errorf("the attack changed or read the mock: %s", body)
-			}
+			must.Expect(t, d.Site() == before && len(d.Faults()) <= 0 && strings.Contains(string(body), `"error"`) && !strings.Contains(string(body), "Small"),
+				"the attack changed or read the mock: %s", body)
 		})
 	}
 }
@@ -161,11 +159,10 @@ func FuzzResponses(f *testing.F) {
 	f.Add(uint16(204), []byte("\x1b]0;t\a"))
 	var status int
 	var body []byte
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := must.Serve(f, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		w.Write(body) //nolint:errcheck // it shows below
 	}))
-	defer server.Close()
 	c := must.Get(control.New(server.URL, ""))(f)
 	f.Fuzz(func(t *testing.T, code uint16, sent []byte) {
 		status, body = 200+int(code%400), sent

@@ -48,9 +48,8 @@ func TestSiteIsReadReplacedAndPatched(t *testing.T) {
 	body := ask(t, s, id)
 	must.Expect(t, strings.Contains(body, "-32601"), "the disabled method gives %s", body)
 	must.Do(t, c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}))
-	if now, err := c.Site(ctx); err != nil || now.Methods[0].ID != id || len(now.Methods) != len(site.Methods) {
-		t.Errorf("the enabled method is not back in its place: %v", err)
-	}
+	now, err := c.Site(ctx)
+	must.Expect(t, err == nil && now.Methods[0].ID == id && len(now.Methods) == len(site.Methods), "the enabled method is not back in its place: %v", err)
 	site.Methods = site.Methods[:1]
 	must.Do(t, c.SetSite(ctx, site))
 	got := len(s.Site().Methods)
@@ -126,9 +125,8 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 	must.Expect(t, err == nil && len(page.Entries) == 1 && page.Entries[0].Status == 503 && page.Entries[0].User == "agent",
 		"journal: %+v, %v; want the one affected request", page, err)
 	before := s.Now()
-	if now, err := c.Advance(ctx, time.Hour); err != nil || now.Sub(before) < time.Hour {
-		t.Errorf("the clock shows %v after an hour from %v: %v", now, before, err)
-	}
+	now, err := c.Advance(ctx, time.Hour)
+	must.Expect(t, err == nil && now.Sub(before) >= time.Hour, "the clock shows %v after an hour from %v: %v", now, before, err)
 }
 
 func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
@@ -140,7 +138,6 @@ func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
 	must.Do(t, err)
 	defer server.Close()
 	c := must.Get(control.New("http://"+address.String(), ""))(t)
-	if site, err := c.Site(t.Context()); err != nil || site.Title != "Empty" {
-		t.Errorf("site %+v, %v", site, err)
-	}
+	site, err := c.Site(t.Context())
+	must.Expect(t, err == nil && site.Title == "Empty", "site %+v, %v", site, err)
 }

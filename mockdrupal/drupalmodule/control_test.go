@@ -24,7 +24,7 @@ import (
 // over serves a module by HTTP, a request at a time.
 func over(t *testing.T, module *phpSite) *httptest.Server {
 	var one sync.Mutex
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		must.Expect(t, err == nil, "%v", err)
 		query := map[string]string{}
@@ -37,7 +37,6 @@ func over(t *testing.T, module *phpSite) *httptest.Server {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
 	}))
-	t.Cleanup(server.Close)
 	return server
 }
 
@@ -78,13 +77,11 @@ func TestControlShowsTheSite(t *testing.T) {
 	for _, name := range sites {
 		t.Run(name, func(t *testing.T) {
 			site, _, client := controlled(t, name)
-			shown, err := client.Site(context.Background())
-			must.Do(t, err)
+			shown := must.Get(client.Site(context.Background()))(t)
 			for i := range site.Users { // a module has no tokens to give
 				shown.Users[i].Tokens, site.Users[i].Tokens = nil, nil
 			}
-			want, err := site.YAML()
-			must.Do(t, err)
+			want := must.Get(site.YAML())(t)
 			got := must.Get(shown.YAML())(t)
 			must.Expect(t, string(got) == string(want), "another site than was exported: %d bytes, expected %d", len(got), len(want))
 		})
@@ -114,8 +111,7 @@ func TestControlPatchesMethods(t *testing.T) {
 	must.Expect(t, !slices.Contains(fewer, "echo") && !slices.Contains(fewer, "shape.none") && slices.Contains(fewer, "access.open"),
 		"disabled methods are shown: %v", fewer)
 	refused(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo"}}}), 400, `no method that is on the site matches "echo"`)
-	shown, err := client.Site(ctx)
-	must.Do(t, err)
+	shown := must.Get(client.Site(ctx))(t)
 	_, there := shown.Method("echo")
 	must.Expect(t, !there && len(shown.Methods) == len(fewer), "the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
 	must.Do(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
@@ -132,9 +128,8 @@ func TestControlPatchesMethods(t *testing.T) {
 	for _, part := range []string{usage, title, `"minimum":3`, `"output":{"type":"array"}`, `"required":true`} {
 		must.Expect(t, strings.Contains(string(changed["shape.required"]), part), "%s is not in %s", part, changed["shape.required"])
 	}
-	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
-		t.Errorf("a hidden tool: %s", changed["access.open"])
-	}
+	must.Expect(t, !strings.Contains(string(changed["access.open"]), "mcpTool") && strings.Contains(string(documents["access.open"]), "mcpTool"),
+		"a hidden tool: %s", changed["access.open"])
 	shown = must.Get(client.Site(ctx))(t)
 	m, _ := shown.Method("shape.required")
 	was, _ := site.Method("shape.required")
@@ -194,8 +189,7 @@ func TestControlJournal(t *testing.T) {
 	agent, _ := site.User("agent")
 	module.send(call(*agent, []byte(`[{"jsonrpc":"2.0","method":"access.open","id":1}, {"jsonrpc":"2.0","method":"echo","params":{"any" : 1.0}}]`)))
 	module.send(call(fixtures.User{Name: fixtures.Anonymous}, []byte(`{"jsonrpc":"2.0","method":"fail.invalid_params","id":"x"}`)))
-	page, err := client.Journal(ctx, journal.Filter{})
-	must.Do(t, err)
+	page := must.Get(client.Journal(ctx, journal.Filter{}))(t)
 	must.Assert(t, len(page.Entries) == 2 && page.Last == 2 && page.Lost == 0, "%+v", page)
 	first := page.Entries[0]
 	want := []journal.Call{{Method: "access.open", ID: fixtures.Raw("1"), Ran: true}, {Method: "echo", Params: fixtures.Raw(`{"any" : 1.0}`), Ran: true, Notification: true}}
@@ -216,8 +210,7 @@ func TestControlJournal(t *testing.T) {
 	_, err = client.Runs(ctx, "no.such")
 	refused(t, err, 404, "no.such")
 	must.Do(t, client.ClearJournal(ctx))
-	page, err = client.Journal(ctx, journal.Filter{})
-	must.Do(t, err)
+	page = must.Get(client.Journal(ctx, journal.Filter{}))(t)
 	must.Expect(t, len(page.Entries) == 0 && page.Last == 2 && page.Lost == 0, "a cleared journal: %+v", page)
 	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
 	withToken.Authorization = "Bearer a-token-of-the-agent"
@@ -240,8 +233,7 @@ func TestControlLimits(t *testing.T) {
 	must.Do(t, client.SetFlood(ctx, false))
 	must.Do(t, client.Freeze(ctx, "fx.*"))
 	refused(t, client.Freeze(ctx, "no.such"), 400, "no.such")
-	waiting, err := client.Waiting(ctx)
-	must.Do(t, err)
+	waiting := must.Get(client.Waiting(ctx))(t)
 	stepped, err := client.Step(ctx, 1)
 	must.Do(t, err)
 	must.Expect(t, waiting == 0 && stepped == 0, "%v %v", waiting, stepped)
@@ -270,8 +262,7 @@ func TestControlPutsASite(t *testing.T) {
 	people.Roles = append(people.Roles, fixtures.Role{ID: "newcomer", Permissions: []string{fixtures.UseJSONRPC}})
 	people.Users = append(people.Users, fixtures.User{UID: 77, Name: "check1", Password: "check1-pass", Roles: []string{"newcomer"}})
 	must.Do(t, client.SetSite(ctx, people))
-	shown, err := client.Site(ctx)
-	must.Do(t, err)
+	shown := must.Get(client.Site(ctx))(t)
 	u, ok := shown.User("check1")
 	must.Expect(t, ok && shown.Holds(u, fixtures.UseJSONRPC), "a new account: %+v", u)
 	must.Do(t, client.SetSite(ctx, exportedSite))

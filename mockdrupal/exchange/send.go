@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -34,9 +35,7 @@ func (x *Exchange) SendHead() {
 // SendChunkedHead sends status and headers of a response whose length is not known.
 func (x *Exchange) SendChunkedHead() {
 	h := x.w.Header()
-	for name, values := range x.Response.Header {
-		h[name] = values
-	}
+	maps.Copy(h, x.Response.Header)
 	x.noteHead()
 	x.w.WriteHeader(x.Response.Status)
 }

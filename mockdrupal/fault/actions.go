@@ -66,9 +66,7 @@ func status(v *action) {
 		return
 	}
 	kind := v.fault.ContentType
-	if kind == "" {
-		kind = exchange.JSONType
-	}
+	kind = cmp.Or(kind, exchange.JSONType)
 	v.Response = exchange.NewResponse(code, kind, []byte(v.fault.Body))
 }
 

@@ -111,9 +111,7 @@ const poisonID = "poison.method"
 // poison adds a method to the collection, in the middle, so that both its neighbours show what becomes of them.
 func poison(attributes string) func(*action) {
 	method := `{"type":"JsonRpcMethod","id":"` + poisonID + `",` + attributes + `,"links":{}}`
-	return collection(func(methods [][]byte) [][]byte {
-		return slices.Insert(methods, len(methods)/2, []byte(method))
-	})
+	return collection(func(methods [][]byte) [][]byte { return slices.Insert(methods, len(methods)/2, []byte(method)) })
 }
 
 func poisonedParam(schema string) string {

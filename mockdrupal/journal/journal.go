@@ -198,9 +198,7 @@ func (r *Record) copy() Entry {
 
 // Entries returns copies of the requests that came after the one with this number (0: all), those under way included,
 // in the order of arrival. The bytes in them are shared: read only. Lost reports how many are missing.
-func (j *Journal) Entries(after int64) []Entry {
-	return j.Select(Filter{After: after})
-}
+func (j *Journal) Entries(after int64) []Entry { return j.Select(Filter{After: after}) }
 
 // Select returns copies of the entries that the filter selects, in the order of arrival.
 func (j *Journal) Select(f Filter) []Entry {

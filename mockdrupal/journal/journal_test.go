@@ -33,13 +33,10 @@ func TestLargeBodiesPushOldEntriesOut(t *testing.T) {
 		arrive(j, &Conn{}, large)
 	}
 	kept := j.Entries(0)
-	if len(kept) != 4 || j.Dropped() != 2 || kept[0].Seq != 3 || j.Lost(0) != 2 || j.Lost(2) != 0 {
-		t.Errorf("of six large requests %d are kept, from number %d, %d dropped, %d lost; want 4, from 3, 2 and 2",
-			len(kept), kept[0].Seq, j.Dropped(), j.Lost(0))
-	}
-	if last := kept[3]; len(last.Body) != MaxBody || last.BodyBytes != int64(len(large)) {
-		t.Errorf("the last entry shows %d of %d bytes", len(last.Body), last.BodyBytes)
-	}
+	must.Expect(t, len(kept) == 4 && j.Dropped() == 2 && kept[0].Seq == 3 && j.Lost(0) == 2 && j.Lost(2) == 0,
+		"of six large requests %d are kept, from number %d, %d dropped, %d lost; want 4, from 3, 2 and 2", len(kept), kept[0].Seq, j.Dropped(), j.Lost(0))
+	last := kept[3]
+	must.Expect(t, len(last.Body) == MaxBody && last.BodyBytes == int64(len(large)), "the last entry shows %d of %d bytes", len(last.Body), last.BodyBytes)
 	late := j.Begin(httptest.NewRequest(http.MethodPost, "/", nil), &Conn{})
 	j.Clear()
 	if j.Body(late, large, false); j.bytes != 0 {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -60,36 +61,27 @@ func TestMCPRespondsAsItsSourceSays(t *testing.T) {
 		Status             int
 	}
 	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("testdata/mcp.yaml"))(t), &records))
-	if len(records) < 15 {
-		t.Fatalf("%d records", len(records))
-	}
+	must.Assert(t, len(records) >= 15, "%d records", len(records))
 	for _, c := range records {
 		t.Run(c.Name, func(t *testing.T) {
 			who := "agent"
 			if c.As != nil {
 				who = *c.As
 			}
-			if c.Status == 0 {
-				c.Status = 200
-			}
+			c.Status = cmp.Or(c.Status, 200)
 			w := post(mcpSite(t), who, string(must.Get(json.Marshal(c.Request))(t)))
 			got := w.Body.String()
 			switch {
 			case w.Code != c.Status:
 				t.Errorf("%d %s, want %d (%s)", w.Code, got, c.Status, c.From)
 			case c.Begins != "":
-				if !strings.HasPrefix(got, c.Begins) {
-					t.Errorf("%s, want %s at the beginning (%s)", got, c.Begins, c.From)
-				}
+				must.Expect(t, strings.HasPrefix(got, c.Begins), "%s, want %s at the beginning (%s)", got, c.Begins, c.From)
 			case c.Response == nil:
-				if got != "" {
-					t.Errorf("%s, want nothing (%s)", got, c.From)
-				}
+				must.Expect(t, got == "", "%s, want nothing (%s)", got, c.From)
 			default:
 				want := must.Get(exact.Parse(must.Get(json.Marshal(c.Response))(t)))(t)
-				if d := exact.Diff(want, must.Get(exact.Parse(w.Body.Bytes()))(t)); d != "" {
-					t.Errorf("%s: %s (%s)", got, d, c.From)
-				}
+				d := exact.Diff(want, must.Get(exact.Parse(w.Body.Bytes()))(t))
+				must.Expect(t, d == "", "%s: %s (%s)", got, d, c.From)
 			}
 		})
 	}
@@ -100,9 +92,8 @@ func TestMCPCallsMeanCallsOfTheSite(t *testing.T) {
 	d := mcpSite(t)
 	post(d, "agent", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	must.Get(d.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Method: "a.one", Status: 503, Count: 1}))(t)
-	if w := post(d, "agent", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"site_a_one"}}`); w.Code != 503 {
-		t.Errorf("a fault of the method: %d", w.Code)
-	}
+	w := post(d, "agent", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"site_a_one"}}`)
+	must.Expect(t, w.Code == 503, "a fault of the method: %d", w.Code)
 	post(d, "agent", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"site_a_echo","arguments":{"n":9007199254740993}}}`)
 	var seen []string
 	for _, e := range d.Journal().Entries(0) {
@@ -111,9 +102,8 @@ func TestMCPCallsMeanCallsOfTheSite(t *testing.T) {
 			seen = append(seen, fmt.Sprintf("%s%s %t", c.Method, c.Params, c.Ran))
 		}
 	}
-	if got, want := strings.Join(seen, ", "), `methods, jsonrpc, jsonrpc, a.echo{"n":9007199254740993} true`; got != want || d.Runs("a.echo") != 1 {
-		t.Errorf("the journal: %s, want %s", got, want)
-	}
+	got, want := strings.Join(seen, ", "), `methods, jsonrpc, jsonrpc, a.echo{"n":9007199254740993} true`
+	must.Expect(t, got == want && d.Runs("a.echo") == 1, "the journal: %s, want %s", got, want)
 }
 
 func TestMCPToolNames(t *testing.T) {
@@ -121,8 +111,7 @@ func TestMCPToolNames(t *testing.T) {
 		"content.get": "site_content_get", "id.Case": "site_id_case", "a..b": "site_a_b", "2x": "site__2x", "id.with space": "site_id_with_space",
 		strings.Repeat("long.", 20): "site_" + strings.Repeat("long_", 10) + "lo_fc3a0f",
 	} {
-		if got := route.MCPToolName(id); got != want || len(got) > 64 {
-			t.Errorf("%s: %s, want %s", id, got, want)
-		}
+		got := route.MCPToolName(id)
+		must.Expect(t, got == want && len(got) <= 64, "%s: %s, want %s", id, got, want)
 	}
 }

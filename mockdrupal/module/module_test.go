@@ -57,12 +57,10 @@ func TestVersionsRespondWithTheModulesErrors(t *testing.T) {
 		{"invoke is gone", V14, "POST", "/mcp/tools/invoke", `{}`, 404, "Page not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if status, body := send(t, c.version, c.verb, c.path, c.body); status != c.status || !strings.Contains(body, c.holds) {
-				t.Errorf("%d %s, want %d with %s", status, body, c.status, c.holds)
-			}
+			status, body := send(t, c.version, c.verb, c.path, c.body)
+			must.Expect(t, status == c.status && strings.Contains(body, c.holds), "%d %s, want %d with %s", status, body, c.status, c.holds)
 		})
 	}
-	if _, err := New("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
-		t.Errorf("an unknown version: %v", err)
-	}
+	_, err := New("v9")
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "v9"), "an unknown version: %v", err)
 }

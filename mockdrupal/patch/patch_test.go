@@ -25,9 +25,7 @@ methods:
 - {id: content.list, usage: Lists, access: [access content], params: {type: {schema: {type: string}}}, output: {type: array}, behaviour: echo}
 - {id: content.get, usage: Gets, module: extra, behaviour: echo}
 `))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	before := must.Get(site.YAML())(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p patch.Patch
@@ -35,9 +33,8 @@ methods:
 			return
 		}
 		changed, _, err := p.Apply(site, patch.Parking{})
-		if after, failed := site.YAML(); failed != nil || string(after) != string(before) {
-			t.Fatalf("%s changes the site that it was applied to a clone of: %v", data, failed)
-		}
+		after, failed := site.YAML()
+		must.Assert(t, failed == nil && string(after) == string(before), "%s changes the site that it was applied to a clone of: %v", data, failed)
 		if err != nil {
 			return
 		}

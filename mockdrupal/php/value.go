@@ -158,42 +158,27 @@ func (a *Array) find(k Key) (int, bool) {
 }
 
 // TypeName returns what PHP's gettype() says.
-func TypeName(v Value) string {
-	switch v.(type) {
-	case nil:
-		return "NULL"
-	case bool:
-		return "boolean"
-	case int64:
-		return "integer"
-	case float64:
-		return "double"
-	case string:
-		return "string"
-	case Object:
-		return "object"
-	default:
-		return "array"
-	}
-}
+func TypeName(v Value) string { name, _ := typeNames(v); return name }
 
 // DebugType returns what PHP's get_debug_type() says.
-func DebugType(v Value) string {
+func DebugType(v Value) string { _, name := typeNames(v); return name }
+
+func typeNames(v Value) (gettype, debug string) {
 	switch v.(type) {
 	case nil:
-		return "null"
+		return "NULL", "null"
 	case bool:
-		return "bool"
+		return "boolean", "bool"
 	case int64:
-		return "int"
+		return "integer", "int"
 	case float64:
-		return "float"
+		return "double", "float"
 	case string:
-		return "string"
+		return "string", "string"
 	case Object:
-		return "stdClass"
+		return "object", "stdClass"
 	default:
-		return "array"
+		return "array", "array"
 	}
 }
 

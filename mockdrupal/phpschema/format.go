@@ -89,9 +89,7 @@ func validIPv6(s string) bool {
 	return err == nil && a.Is6() && a.Zone() == ""
 }
 
-func validRegex(s string) bool {
-	return compilePattern(s) != nil
-}
+func validRegex(s string) bool { return compilePattern(s) != nil }
 
 func (c *check) format(v php.Value, s *php.Array, at place) {
 	name, _ := s.Member("format").(string)

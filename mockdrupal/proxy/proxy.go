@@ -10,6 +10,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,9 +69,7 @@ func (p *Proxy) Site() *url.URL { return p.site.base }
 // Reachable fails, and says why, when the site behind the proxy accepts no connections.
 func (p *Proxy) Reachable(ctx context.Context) error {
 	port := p.site.base.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[p.site.base.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[p.site.base.Scheme])
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(p.site.base.Hostname(), port))
 	if err != nil {

@@ -167,9 +167,8 @@ func TestProxyFaults(t *testing.T) {
 	}
 	status, body := post(t, before.URL, asAgent, call)
 	must.Expect(t, status == 200, "after all faults came %d %s", status, body)
-	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil || !strings.Contains(err.Error(), "no discovery") {
-		t.Errorf("a fault that shows earlier discovery was armed before any: %v", err)
-	}
+	_, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale})
+	must.Expect(t, err != nil && strings.Contains(err.Error(), "no discovery"), "a fault that shows earlier discovery was armed before any: %v", err)
 }
 
 // Discovery can be shown as it was, to the caller who saw it.

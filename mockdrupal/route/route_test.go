@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
 func TestPathsAreReadAsDrupalsRouterDoes(t *testing.T) {
@@ -28,22 +30,18 @@ func TestPathsAreReadAsDrupalsRouterDoes(t *testing.T) {
 		if i, _ := table.Find(Path(PathInfo(httptest.NewRequest(http.MethodGet, target, nil)))); i >= 0 {
 			name = Drupal()[i].Name
 		}
-		if name != want {
-			t.Errorf("%s is the route %q, want %q", target, name, want)
-		}
+		must.Expect(t, name == want, "%s is the route %q, want %q", target, name, want)
 	}
-	if _, vars := table.Find("/jsonrpc/methods/a.b"); vars["id"] != "a.b" {
-		t.Errorf("variables %v", vars)
-	}
+	_, vars := table.Find("/jsonrpc/methods/a.b")
+	must.Expect(t, vars["id"] == "a.b", "variables %v", vars)
 }
 
 func TestVerbIsOverriddenForPOSTOnly(t *testing.T) {
 	for method, want := range map[string]string{http.MethodPost: "PUT", http.MethodGet: "GET"} {
 		r := httptest.NewRequest(method, "/", nil)
 		r.Header.Set("X-HTTP-Method-Override", "put")
-		if got := Verb(r); got != want {
-			t.Errorf("%s: %s, want %s", method, got, want)
-		}
+		got := Verb(r)
+		must.Expect(t, got == want, "%s: %s, want %s", method, got, want)
 	}
 }
 
@@ -52,8 +50,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("//jsonrpc")
 	table := NewTable(Drupal())
 	f.Fuzz(func(t *testing.T, info string) {
-		if i, _ := table.Find(Path(info)); i >= len(Drupal()) {
-			t.Errorf("%q is route %d", info, i)
-		}
+		i, _ := table.Find(Path(info))
+		must.Expect(t, i < len(Drupal()), "%q is route %d", info, i)
 	})
 }

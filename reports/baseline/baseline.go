@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -45,12 +45,7 @@ const day = time.DateOnly
 
 // Read reads a baseline file. Its errors name file and line, what is wrong and what would be right.
 func Read(path string) (*File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read baseline: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := wholefile.Read(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read baseline: %w", err)
 	}

@@ -57,9 +57,7 @@ func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("b.yaml", []byte(c.yaml))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error is %v, want %q in it", err, c.want)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.want), "error is %v, want %q in it", err, c.want)
 		})
 	}
 }

@@ -68,9 +68,8 @@ func TestFormatsAgree(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			text := form(t, f.Name, r)
 			if f.Verdicts != nil {
-				if got, err := f.Verdicts([]byte(text)); err != nil || !maps.Equal(got, verdictsOf(r)) {
-					t.Errorf("it has the verdicts %v (%v), report.json %v", got, err, verdictsOf(r))
-				}
+				got, err := f.Verdicts([]byte(text))
+				must.Expect(t, err == nil && maps.Equal(got, verdictsOf(r)), "it has the verdicts %v (%v), report.json %v", got, err, verdictsOf(r))
 			}
 			must.Assert(t, more[f.Name] != nil,
 				"nothing is checked beside the verdicts: add `%q: holds(r.State(), …),` to the map above, with what it counts", f.Name)
@@ -125,9 +124,8 @@ func TestEveryFormatIsComplete(t *testing.T) {
 	text := must.Get(os.ReadFile(doc))(t)
 	names, files := map[string]bool{}, map[string]bool{}
 	for _, f := range All() {
-		if f.Name == "" || f.Write == nil || f.MediaType == "" {
-			t.Errorf("format %q: its entry in All, format.go, needs Name, Write and MediaType, for example `MediaType: \"text/plain; charset=utf-8\"`", f.Name)
-		}
+		must.Expect(t, f.Name != "" && f.Write != nil && f.MediaType != "",
+			"format %q: its entry in All, format.go, needs Name, Write and MediaType, for example `MediaType: \"text/plain; charset=utf-8\"`", f.Name)
 		must.Expect(t, !names[f.Name] && (f.File == "" || !files[f.File]),
 			"format %q: its name or its file %q is another format's, too", f.Name, f.File)
 		names[f.Name], files[f.File] = true, true

@@ -108,9 +108,8 @@ func TestPage(t *testing.T) {
 		b.Until(`document.querySelector('.first .copy').textContent === 'Copied'`)
 		got := chrome.Take(b, chromedp.Evaluate[string](`navigator.clipboard.readText()`, chromedp.EvalAwaitPromise))
 		all := sample.Every().Escaped().Results
-		if !slices.ContainsFunc(all, func(r reports.Result) bool { return r.Curl != "" && r.Curl == got }) {
-			t.Errorf("the clipboard has %q, which is the curl line of no clause", got)
-		}
+		must.Expect(t, slices.ContainsFunc(all, func(r reports.Result) bool { return r.Curl != "" && r.Curl == got }),
+			"the clipboard has %q, which is the curl line of no clause", got)
 		said := chrome.Eval[string](b, `document.getElementById('announce').textContent`)
 		must.Expect(t, said == "Copied", "a screen reader gets %q", said)
 	})

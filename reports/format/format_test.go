@@ -82,6 +82,24 @@ func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
 	must.Expect(t, strings.HasPrefix(got, "``````\n") && strings.HasSuffix(got, "\n``````\n"), "fenced gives %q", got)
 }
 
+// sarifLog is what tests read of a log.
+type sarifLog struct {
+	Runs []struct {
+		Tool struct {
+			Driver struct{ Rules []struct{ ID string } }
+		}
+		Results []struct {
+			RuleID, Level string
+			RuleIndex     int
+			Locations     []struct {
+				PhysicalLocation struct{ Region struct{ StartLine int } }
+			}
+			Suppressions []any
+		}
+		Properties struct{ Summary reports.Summary }
+	}
+}
+
 func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/sarif-schema-2.1.0.json"))(t)
 	schema := sample.Compiled(t, text)
@@ -99,7 +117,7 @@ func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 		levels[r.RuleID] = r.Level
 		must.Expect(t, run.Tool.Driver.Rules[r.RuleIndex].ID == r.RuleID,
 			"%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
-		at := lines[r.Locations[0].Physical.Region.StartLine-1]
+		at := lines[r.Locations[0].PhysicalLocation.Region.StartLine-1]
 		must.Expect(t, strings.Contains(at, `"`+r.RuleID+`"`), "%s points to the line %q of report.json", r.RuleID, at)
 		suppressed := len(r.Suppressions) > 0
 		must.Expect(t, suppressed == (r.RuleID == "describe/answers-tool"), "%s: suppressed is %v", r.RuleID, suppressed)

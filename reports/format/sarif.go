@@ -12,95 +12,35 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// The part of SARIF 2.1.0 that a report needs.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
+// object is an object of SARIF 2.1.0.
+type object = map[string]any
+
+// SARIFLevels gives the SARIF level of a rule.
+var SARIFLevels = map[reports.Level]string{reports.MUST: "error", reports.SHOULD: "warning", reports.MAY: "note"}
+
+// SARIFLocation is the place of a result, a line of a file.
+func SARIFLocation(file string, line int) map[string]any {
+	return object{"physicalLocation": object{"artifactLocation": object{"uri": file}, "region": object{"startLine": line}}}
+}
+
+// SARIFProblems are notifications of the entries of a baseline or an allow-list that do not hold.
+func SARIFProblems(problems []reports.BaselineProblem) []map[string]any {
+	notes := []object{}
+	for _, p := range problems {
+		notes = append(notes, sarifError(fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 1000))))
 	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Automation  sarifID           `json:"automationDetails"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-		Properties  sarifProperties   `json:"properties"`
-	}
-	sarifID struct {
-		ID string `json:"id"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version"`
-		InformationURI string      `json:"informationUri,omitempty"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID      string         `json:"id"`
-		Short   sarifText      `json:"shortDescription"`
-		Full    sarifText      `json:"fullDescription"`
-		Help    sarifText      `json:"help"`
-		Default sarifDefault   `json:"defaultConfiguration"`
-		Extra   map[string]any `json:"properties"`
-	}
-	sarifDefault struct {
-		Level string `json:"level"`
-	}
-	sarifText struct {
-		Text     string `json:"text"`
-		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		Start         string              `json:"startTimeUtc"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifResult struct {
-		RuleID       string             `json:"ruleId"`
-		RuleIndex    int                `json:"ruleIndex"`
-		Kind         string             `json:"kind"`
-		Level        string             `json:"level"`
-		Message      sarifText          `json:"message"`
-		Locations    []sarifLocation    `json:"locations"`
-		Fingerprints map[string]string  `json:"partialFingerprints"`
-		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-	sarifLogical struct {
-		Name string `json:"fullyQualifiedName"`
-		Kind string `json:"kind"`
-	}
-	sarifSuppression struct {
-		Kind          string `json:"kind"`
-		Justification string `json:"justification"`
-	}
-	// sarifProperties carry what SARIF has no place for: the verdict on every clause.
-	sarifProperties struct {
-		State    reports.State              `json:"state"`
-		Summary  reports.Summary            `json:"summary"`
-		Verdicts map[string]reports.Verdict `json:"verdicts"`
-	}
-)
+	return notes
+}
+
+func sarifError(text string) object { return object{"level": "error", "message": object{"text": text}} }
+
+// EncodeSARIF writes a log of one run of a tool, whose rules are those of the results.
+func EncodeSARIF(w io.Writer, tool, version string, rules []map[string]any, run map[string]any) error {
+	run["tool"] = object{"driver": object{"name": tool, "version": version, "rules": rules}}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(object{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []object{run}})
+}
 
 // sarifLevels gives the SARIF level of the verdicts that become results. The others (pass, not applicable, not
 // testable) stand in the run's properties only: code scanning would show each of them as an alert.
@@ -115,34 +55,29 @@ func writeSARIF(w io.Writer, r *reports.Report) error {
 		return err
 	}
 	summary := r.Counted()
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: r.Tool.Version, Rules: []sarifRule{}}},
-		Automation:  sarifID{"bridgecheck/"},
-		Invocations: []sarifInvocation{{Successful: r.CutShort == "" && summary.Error == 0, Start: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}},
-		Results:     []sarifResult{},
-		Properties:  sarifProperties{State: r.State(), Summary: summary, Verdicts: map[string]reports.Verdict{}},
-	}
+	notes := SARIFProblems(r.BaselineProblems)
 	if r.CutShort != "" {
-		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{Text: "the run was cut short: " + terminal.VisibleLine(r.CutShort, 500)}}}
+		notes = append([]object{sarifError("the run was cut short: " + terminal.VisibleLine(r.CutShort, 500))}, notes...)
 	}
-	for _, p := range r.BaselineProblems {
-		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications,
-			sarifNotification{"error", sarifText{Text: fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 1000))}})
-	}
+	rules, results, verdicts := []object{}, []object{}, map[string]reports.Verdict{}
 	for i, result := range r.Results {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(result))
-		run.Properties.Verdicts[result.ID] = result.Verdict
+		rules = append(rules, sarifRule(result))
+		verdicts[result.ID] = result.Verdict
 		if level, ok := sarifLevels[result.Verdict]; ok {
-			run.Results = append(run.Results, sarifResultOf(result, i, level, lines[i]))
+			results = append(results, sarifResult(result, i, level, lines[i]))
 		}
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return EncodeSARIF(w, "bridgecheck", r.Tool.Version, rules, object{
+		"automationDetails": object{"id": "bridgecheck/"},
+		"invocations": []object{{"executionSuccessful": r.CutShort == "" && summary.Error == 0,
+			"startTimeUtc": r.Started.UTC().Format("2006-01-02T15:04:05.000Z"), "toolExecutionNotifications": notes}},
+		"results": results,
+		// What SARIF has no place for: the verdict on every clause.
+		"properties": object{"state": r.State(), "summary": summary, "verdicts": verdicts},
+	})
 }
 
-func sarifRuleOf(r reports.Result) sarifRule {
-	level := map[reports.Level]string{reports.MUST: "error", reports.SHOULD: "warning", reports.MAY: "note"}[r.Level]
+func sarifRule(r reports.Result) object {
 	help := []string{r.Text}
 	for _, part := range []struct{ title, text string }{{"Source", r.Source}, {"Why", r.Why}, {"To do", r.Remedy}} {
 		if part.text != "" {
@@ -150,28 +85,24 @@ func sarifRuleOf(r reports.Result) sarifRule {
 		}
 	}
 	plain := strings.Join(help, "\n\n")
-	return sarifRule{
-		ID:      r.ID,
-		Short:   sarifText{Text: fmt.Sprintf("%s %s", r.ID, r.Level)},
-		Full:    sarifText{Text: cmp.Or(r.Text, r.ID)},
-		Help:    sarifText{Text: cmp.Or(plain, r.ID), Markdown: fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
-		Default: sarifDefault{level},
-		Extra:   map[string]any{"level": r.Level, "tags": []string{r.Area, string(r.Level)}},
+	return object{
+		"id":               r.ID,
+		"shortDescription": object{"text": fmt.Sprintf("%s %s", r.ID, r.Level)},
+		"fullDescription":  object{"text": cmp.Or(r.Text, r.ID)},
+		"help": object{"text": cmp.Or(plain, r.ID),
+			"markdown": fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
+		"defaultConfiguration": object{"level": SARIFLevels[r.Level]},
+		"properties":           object{"level": r.Level, "tags": []string{r.Area, string(r.Level)}},
 	}
 }
 
-func sarifResultOf(r reports.Result, rule int, level string, at int) sarifResult {
-	s := sarifResult{
-		RuleID: r.ID, RuleIndex: rule, Kind: "fail", Level: level,
-		Message: sarifText{Text: details(r)},
-		Locations: []sarifLocation{{
-			Physical: sarifPhysical{sarifArtifact{"report.json"}, sarifRegion{at}},
-			Logical:  []sarifLogical{{r.ID, "member"}},
-		}},
-		Fingerprints: map[string]string{"clause/v1": r.ID},
-	}
+func sarifResult(r reports.Result, rule int, level string, at int) object {
+	location := SARIFLocation("report.json", at)
+	location["logicalLocations"] = []object{{"fullyQualifiedName": r.ID, "kind": "member"}}
+	s := object{"ruleId": r.ID, "ruleIndex": rule, "kind": "fail", "level": level, "message": object{"text": details(r)},
+		"locations": []object{location}, "partialFingerprints": object{"clause/v1": r.ID}}
 	if r.Verdict == reports.Known {
-		s.Suppressions = []sarifSuppression{{"external", cmp.Or(r.KnownReason, "known by the baseline")}}
+		s["suppressions"] = []object{{"kind": "external", "justification": cmp.Or(r.KnownReason, "known by the baseline")}}
 	}
 	return s
 }
@@ -197,7 +128,11 @@ func resultLines(r *reports.Report) ([]int, error) {
 
 // sarifVerdicts reads the verdicts back from the run's properties.
 func sarifVerdicts(data []byte) (map[string]reports.Verdict, error) {
-	var log sarifLog
+	var log struct {
+		Runs []struct {
+			Properties struct{ Verdicts map[string]reports.Verdict }
+		}
+	}
 	if err := json.Unmarshal(data, &log); err != nil {
 		return nil, err
 	}

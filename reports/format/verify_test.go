@@ -72,18 +72,15 @@ func TestVerifyRefusesWhatIsNoReport(t *testing.T) {
 func TestFormatsShowWhatChangedSinceAnEarlierReport(t *testing.T) {
 	r := sample.Every()
 	r.Since = reports.Compare(r, r)
-	if page := form(t, "html", r); !strings.Contains(page, "Since the earlier report") || !strings.Contains(page, "Still failing") {
-		t.Error("the page does not show the differences")
-	}
-	if summary := form(t, "markdown", r); !strings.Contains(summary, "- Still failing (3): `mapping/no-params-object`, ") {
-		t.Errorf("the summary does not show the differences:\n%s", summary)
-	}
+	page := form(t, "html", r)
+	must.Expect(t, strings.Contains(page, "Since the earlier report") && strings.Contains(page, "Still failing"), "the page does not show the differences")
+	summary := form(t, "markdown", r)
+	must.Expect(t, strings.Contains(summary, "- Still failing (3): `mapping/no-params-object`, "), "the summary does not show the differences:\n%s", summary)
 }
 
 func TestNamedListsTheFormats(t *testing.T) {
-	if _, err := Named("pdf"); err == nil || !strings.Contains(err.Error(), `there is no report format "pdf": there are json, html, junit, `) {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := Named("pdf")
+	must.Expect(t, err != nil && strings.Contains(err.Error(), `there is no report format "pdf": there are json, html, junit, `), "the error is %v", err)
 }
 
 // A file of a report directory may hold anything. What a reader makes of it are verdicts, or an error.

@@ -13,6 +13,7 @@
 package bridgetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -151,12 +152,8 @@ func (s *Stand) Target() suites.Target { return suites.Target{URL: s.URL} }
 // Options are those of a run against the bridge with its mock; fill in the capabilities and what else is known.
 func (s *Stand) Options() suites.Options {
 	b := suites.Bridge{DiscoveryTTL: s.options.DiscoveryTTL, UpstreamTimeout: s.options.UpstreamTimeout}
-	if b.DiscoveryTTL == 0 {
-		b.DiscoveryTTL = DiscoveryTTL
-	}
-	if b.UpstreamTimeout == 0 {
-		b.UpstreamTimeout = UpstreamTimeout
-	}
+	b.DiscoveryTTL = cmp.Or(b.DiscoveryTTL, DiscoveryTTL)
+	b.UpstreamTimeout = cmp.Or(b.UpstreamTimeout, UpstreamTimeout)
 	return suites.Options{Site: suites.Site{Drupal: s.Drupal}, Bridge: b}
 }
 

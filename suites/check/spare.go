@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,9 +40,7 @@ func (c Client) spend(r Request) {
 func (c Client) wrong(r Request) bool {
 	sent := http.Header{}
 	c.Creds.Apply(sent)
-	for name, values := range r.Header {
-		sent[name] = values
-	}
+	maps.Copy(sent, r.Header)
 	authorization := sent.Get("Authorization")
 	scheme, secret, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -92,9 +91,7 @@ type refusals struct {
 func (c Client) remembered(r Request) (a *Response, keep func(*Response)) {
 	t, sent := c.T, http.Header{}
 	c.Creds.Apply(sent)
-	for name, values := range r.Header {
-		sent[name] = values
-	}
+	maps.Copy(sent, r.Header)
 	if !t.Spares() || t.Upstream.Faulty() || sent.Get("Authorization") != nobody || len(sent) > 1 || r.Body != nil && r.Show == "" {
 		return nil, func(*Response) {}
 	}

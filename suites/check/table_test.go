@@ -152,9 +152,8 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 	if found := own.findings.noted; len(found) != 2 || found[0].Row != fmt.Sprint(always) || found[1].Row != fmt.Sprint(forbidden) {
 		t.Errorf("the findings are %v, want those of the rows %d and %d", found, always, forbidden)
 	}
-	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.exchanges) != 12 {
-		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.exchanges))
-	}
+	must.Expect(t, s.tries[forbidden] == 1 && s.tries[wrong] == 2 && s.tries[always] == 2 && len(own.exchanges) == 12,
+		"rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.exchanges))
 }
 
 // What the bridge did not serve is asked by each check for itself.

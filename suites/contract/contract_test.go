@@ -46,9 +46,8 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown capability": {"sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, needs: wings, from: x, text: x}", `"wings"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := parse([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("parse = %v, want an error with %q", err, c.says)
-			}
+			_, err := parse([]byte(c.in))
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "parse = %v, want an error with %q", err, c.says)
 		})
 	}
 }

@@ -43,9 +43,8 @@ func TestOpenAPIHangsTogether(t *testing.T) {
 	c := must.Get(Load())(t)
 	text := c.OpenAPI()
 	var doc map[string]any
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || strings.Contains(text, "{{") {
-		t.Fatalf("the document is not YAML, or has a mark for which nothing is inserted: %v", err)
-	}
+	err := yaml.Unmarshal([]byte(text), &doc)
+	must.Assert(t, err == nil && !strings.Contains(text, "{{"), "the document is not YAML, or has a mark for which nothing is inserted: %v", err)
 	refs := regexp.MustCompile(`"#/([^"]+)"`).FindAllStringSubmatch(text, -1)
 	must.Expect(t, len(refs) >= 20, "only %d references were found", len(refs))
 	for _, ref := range refs {
@@ -63,9 +62,8 @@ func TestTheDocumentIsComplete(t *testing.T) {
 	text, pages := c.Markdown(), c.Pages()
 	must.Expect(t, !strings.Contains(text, "{{"), "the document has a mark for which nothing is inserted")
 	for _, clause := range c.Clauses {
-		if !strings.Contains(text, "\n#### "+clause.ID+"\n") || !strings.Contains(pages["contract/"+clause.Area+".md"], "\n## "+clause.ID+"\n") {
-			t.Errorf("the document, or the page of its area, has no %s", clause.ID)
-		}
+		must.Expect(t, strings.Contains(text, "\n#### "+clause.ID+"\n") && strings.Contains(pages["contract/"+clause.Area+".md"], "\n## "+clause.ID+"\n"),
+			"the document, or the page of its area, has no %s", clause.ID)
 	}
 	var codes []string
 	for _, all := range c.Codes {

@@ -68,8 +68,7 @@ func TestProblemsOfReasonsAreNamed(t *testing.T) {
 		"an unknown member": {"a/b: {why: w, right: r, wrong: x, fx: y}", "field fx not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			contract, err := parse([]byte("sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, from: x, text: x}"))
-			must.Do(t, err)
+			contract := must.Get(parse([]byte("sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, from: x, text: x}")))(t)
 			problems, err := contract.explain(fstest.MapFS{"reasons/a.yaml": {Data: []byte(c.in)}})
 			if err != nil {
 				problems = append(problems, err.Error())

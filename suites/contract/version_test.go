@@ -21,9 +21,7 @@ func TestRelease(t *testing.T) {
 		return // Load has held the clauses to the released versions in every other test
 	}
 	c := must.Get(Load())(t)
-	if byVersion(*releaseFlag, c.Latest()) <= 0 {
-		t.Fatalf("%s is not newer than %s, the latest released version", *releaseFlag, c.Latest())
-	}
+	must.Assert(t, byVersion(*releaseFlag, c.Latest()) > 0, "%s is not newer than %s, the latest released version", *releaseFlag, c.Latest())
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The clauses of version %s and their levels. The version is released: this file never changes.\n", *releaseFlag)
 	for _, clause := range c.Clauses {
@@ -66,21 +64,17 @@ func TestVersions(t *testing.T) {
 	}
 	_, err := c.At("1.1")
 	must.Expect(t, err != nil && strings.Contains(err.Error(), "1.0, 1.1-draft"), "At of a version that is not released: %v", err)
-	if changes, err := c.Diff("1.0", Draft); err != nil || !slices.Equal(changes, []Change{{"a/new", "", SHOULD}}) {
-		t.Errorf("Diff = %v, %v", changes, err)
-	}
-	if changes, err := c.Diff("1.0", "1.0"); err != nil || len(changes) > 0 {
-		t.Errorf("Diff of a version with itself = %v, %v", changes, err)
-	}
+	changes, err := c.Diff("1.0", Draft)
+	must.Expect(t, err == nil && slices.Equal(changes, []Change{{"a/new", "", SHOULD}}), "Diff = %v, %v", changes, err)
+	changes, err = c.Diff("1.0", "1.0")
+	must.Expect(t, err == nil && len(changes) <= 0, "Diff of a version with itself = %v, %v", changes, err)
 
 	// Once 1.1 is released it is the default, and 1.0 stays what it was.
 	c = must.Get(small(t, oldClause+newClause, map[string]string{"1.0": "a/old: MUST", "1.1": "a/old: MUST\na/new: SHOULD"}))(t)
-	if at, err := c.At(""); err != nil || at.Version != "1.1" || len(at.Clauses) != 2 {
-		t.Errorf("the latest version is %v, %v", at, err)
-	}
-	if at, err := c.At("1.0"); err != nil || len(at.Clauses) != 1 {
-		t.Errorf("1.0 is %v, %v", at, err)
-	}
+	at, err := c.At("")
+	must.Expect(t, err == nil && at.Version == "1.1" && len(at.Clauses) == 2, "the latest version is %v, %v", at, err)
+	at, err = c.At("1.0")
+	must.Expect(t, err == nil && len(at.Clauses) == 1, "1.0 is %v, %v", at, err)
 }
 
 func TestReleasedVersionsAreKept(t *testing.T) {
@@ -91,9 +85,8 @@ func TestReleasedVersionsAreKept(t *testing.T) {
 		"a new clause without since": {oldClause + strings.Replace(newClause, "since: '1.1', ", "", 1), "a/new is not in the released version 1.0: give it the next version as `since`"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := small(t, c.clauses, released); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("release = %v, want an error with %q", err, c.says)
-			}
+			_, err := small(t, c.clauses, released)
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "release = %v, want an error with %q", err, c.says)
 		})
 	}
 }

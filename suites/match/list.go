@@ -17,9 +17,7 @@ func Minus(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }
 
-func Union(one, two []string) []string {
-	return append(slices.Clone(one), Minus(two, one)...)
-}
+func Union(one, two []string) []string { return append(slices.Clone(one), Minus(two, one)...) }
 
 func StartsWithAny(name string, beginnings map[string]bool) bool {
 	for beginning := range beginnings {
@@ -47,9 +45,7 @@ func (m *ListingMatcher) Match(actual any) (bool, error) {
 	return m.got == "", nil
 }
 
-func (m *ListingMatcher) FailureMessage(actual any) string {
-	return m.Finding(actual, false).String()
-}
+func (m *ListingMatcher) FailureMessage(actual any) string { return m.Finding(actual, false).String() }
 
 func (m *ListingMatcher) NegatedFailureMessage(actual any) string {
 	return m.Finding(actual, true).String()

@@ -15,9 +15,7 @@ import (
 )
 
 // BeSuccess matches any 2xx without an error in it.
-func BeSuccess() OmegaMatcher {
-	return MatchWhere("a 2xx", (*check.Response).Succeeded)
-}
+func BeSuccess() OmegaMatcher { return MatchWhere("a 2xx", (*check.Response).Succeeded) }
 
 // ResponseMatcher compares one Response. Where it fails it gives a Finding in the words of the contract.
 type ResponseMatcher struct {

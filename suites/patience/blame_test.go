@@ -26,9 +26,8 @@ func TestLatenessExemptsTheCheckThatMetIt(t *testing.T) {
 	must.Expect(t, why == "", "exempt for a late turn before the check: %s", why)
 	run.lateness.turns = append(run.lateness.turns, lateTurn{began.Add(-100 * time.Millisecond), 300 * time.Millisecond}, lateTurn{began.Add(time.Second), 250 * time.Millisecond})
 	check.ExemptIfLate()
-	if why, site := check.Exemption(); site || !strings.Contains(why, "the machine is overloaded: this process got its turn 300ms late") {
-		t.Errorf("got %q, by the site: %v", why, site)
-	}
+	why, site := check.Exemption()
+	must.Expect(t, !site && strings.Contains(why, "the machine is overloaded: this process got its turn 300ms late"), "got %q, by the site: %v", why, site)
 }
 
 // Many small waits hold a request up as one long one does; a turn that is late by little holds up nothing.
@@ -38,9 +37,8 @@ func TestSeveralTurnsHoldARequestUp(t *testing.T) {
 	for i := range 10 {
 		l.turns = append(l.turns, lateTurn{began.Add(time.Duration(i) * 50 * time.Millisecond), 30 * time.Millisecond})
 	}
-	if l.since(began) != 0 || l.heldUp(began) != 300*time.Millisecond || l.heldUp(began.Add(400*time.Millisecond)) != 60*time.Millisecond {
-		t.Errorf("late by %s at once, by %s in all, by %s at the end", l.since(began), l.heldUp(began), l.heldUp(began.Add(400*time.Millisecond)))
-	}
+	must.Expect(t, l.since(began) == 0 && l.heldUp(began) == 300*time.Millisecond && l.heldUp(began.Add(400*time.Millisecond)) == 60*time.Millisecond,
+		"late by %s at once, by %s in all, by %s at the end", l.since(began), l.heldUp(began), l.heldUp(began.Add(400*time.Millisecond)))
 }
 
 // A bridge that says after the whole of its time that the mock was late, which was not, is contradicted by the journal: it is

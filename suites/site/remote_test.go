@@ -21,8 +21,7 @@ func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mock
 	t.Helper()
 	site := must.Get(fixtures.Builtin("default"))(t)
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"}))(t)
-	server := httptest.NewServer(proxy(mock))
-	t.Cleanup(server.Close)
+	server := must.Serve(t, proxy(mock))
 	client := must.Get(control.New(server.URL, "a-token"))(t)
 	opened := must.Get(OpenRemote(context.Background(), client))(t)
 	return mock, opened
@@ -35,13 +34,9 @@ func TestASiteIsChangedAndRestored(t *testing.T) {
 	other.Methods = other.Methods[:3]
 	other.Users[0].Blocked = true
 	remote.SetSite(other)
-	if len(mock.Site().Methods) != 3 || remote.Site() != other || !mock.Site().Users[0].Blocked {
-		t.Errorf("the site has %d methods", len(mock.Site().Methods))
-	}
+	must.Expect(t, len(mock.Site().Methods) == 3 && remote.Site() == other && mock.Site().Users[0].Blocked, "the site has %d methods", len(mock.Site().Methods))
 	must.Do(t, remote.Restore(context.Background()))
-	if len(mock.Site().Methods) != first || mock.Site().Users[0].Blocked {
-		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
-	}
+	must.Expect(t, len(mock.Site().Methods) == first && !mock.Site().Users[0].Blocked, "the site has %d methods, had %d", len(mock.Site().Methods), first)
 }
 
 // What an earlier run has left on the site is not in the way of the next one.
@@ -51,9 +46,8 @@ func TestNewUsersAreNew(t *testing.T) {
 	other.Users = append(other.Users, fixtures.User{UID: 100, Name: "check1", Password: "check1-pass"})
 	remote.SetSite(other)
 	drupal := &Drupal{Upstream: &Upstream{}, Mock: remote}
-	if users := drupal.NewUsers(2); users[0] != "check2" || users[1] != "check3" {
-		t.Errorf("created %v beside check1", users)
-	}
+	users := drupal.NewUsers(2)
+	must.Expect(t, users[0] == "check2" && users[1] == "check3", "created %v beside check1", users)
 }
 
 func TestAccepts(t *testing.T) {
@@ -62,9 +56,7 @@ func TestAccepts(t *testing.T) {
 		password string
 		want     bool
 	}{"agent": {"agent-pass", true}, "agent2": {"agent-pass", false}, "blocked": {"blocked-pass", false}, "nobody": {"nobody-pass", false}} {
-		if remote.Accepts(name, test.password) != test.want {
-			t.Errorf("%s with %s: accepted %v", name, test.password, !test.want)
-		}
+		must.Expect(t, remote.Accepts(name, test.password) == test.want, "%s with %s: accepted %v", name, test.password, !test.want)
 	}
 }
 
@@ -100,12 +92,9 @@ func TestALostResponse(t *testing.T) {
 	other := remote.Site().Clone()
 	other.Methods = other.Methods[:3]
 	lose = true
-	if err := remote.set(context.Background(), other); err == nil || len(mock.Site().Methods) != 3 {
-		t.Fatalf("the change failed with %v, and the site has %d methods", err, len(mock.Site().Methods))
-	}
+	err := remote.set(context.Background(), other)
+	must.Assert(t, err != nil && len(mock.Site().Methods) == 3, "the change failed with %v, and the site has %d methods", err, len(mock.Site().Methods))
 	lose = false
 	must.Do(t, remote.Restore(context.Background()))
-	if len(mock.Site().Methods) != first {
-		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
-	}
+	must.Expect(t, len(mock.Site().Methods) == first, "the site has %d methods, had %d", len(mock.Site().Methods), first)
 }

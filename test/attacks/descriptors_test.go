@@ -83,8 +83,6 @@ func TestDescriptorsExhausted(t *testing.T) {
 		c.Close()
 	}
 	var status int
-	for deadline := time.Now().Add(10 * time.Second); status != 200 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		status, _ = probe("/mcp/tools/list")
-	}
+	must.Within(10*time.Second, func() bool { status, _ = probe("/mcp/tools/list"); return status == 200 })
 	must.Expect(t, status == 200, "a list when they let go: %d", status)
 }

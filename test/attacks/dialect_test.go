@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,11 +19,10 @@ import (
 // dialectTrap is a server that nobody may ask for a schema; %s in a schema stands for its address.
 func dialectTrap(t *testing.T) (address string, asked *atomic.Int64) {
 	asked = &atomic.Int64{}
-	trap := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	trap := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		io.WriteString(w, `{}`) //nolint:errcheck // nobody should read it
 	}))
-	t.Cleanup(trap.Close)
 	return trap.URL, asked
 }
 
@@ -83,14 +81,13 @@ func TestDialectOfOneParameterCostsNothing(t *testing.T) {
 		} {
 			t.Run(name+", "+place, func(t *testing.T) {
 				method := fmt.Sprintf(`{"id":"content.odd","attributes":{"usage":"Odd","params":{"odd":{"schema":%s},%s},"mcpTool":{}}}`, fmt.Sprintf(one, declared), older)
-				site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				site := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/jsonrpc" {
 						io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":1}`) //nolint:errcheck // the bridge complains
 						return
 					}
 					io.WriteString(w, `{"data":[`+method+`],"meta":{"mcp":{"discovery":true}}}`) //nolint:errcheck // the bridge complains
 				}))
-				defer site.Close()
 				base := identityBridge(t, site.URL, func(o *bridge.Options) { o.AdminTokens = []caller.Secret{"operator"} })
 				if r := identitySend(t, "GET", base+"/mcp/tools/list", ""); !strings.Contains(r.body, "content.odd") {
 					t.Errorf("the tool is gone: %s\n%s", r.body, identitySend(t, "GET", base+"/mcp/admin/diagnostics", "", "Authorization", "Bearer operator").body)

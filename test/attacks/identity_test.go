@@ -134,9 +134,7 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	for i := range 200 {
 		group.Go(func() { list(i) })
 	}
-	for deadline := time.Now().Add(time.Second); site.counts().running < 40 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	must.Within(time.Second, func() bool { return site.counts().running >= 40 })
 	close(release)
 	group.Wait()
 	n := site.counts().mostRunning

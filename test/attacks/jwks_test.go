@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,8 +30,7 @@ func invented(a *authserver.Server, i int) string {
 
 // jwksSite is a site that takes every token.
 func jwksSite(t *testing.T) string {
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, identityTools) })) //nolint:errcheck // the bridge complains
-	t.Cleanup(site.Close)
+	site := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, identityTools) })) //nolint:errcheck // the bridge complains
 	return site.URL
 }
 

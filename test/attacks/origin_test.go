@@ -110,14 +110,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 	}
-	becomes := func(want int64) bool {
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			if serial() == want {
-				return true
-			}
-		}
-		return false
-	}
+	becomes := func(want int64) bool { return must.Within(10*time.Second, func() bool { return serial() == want }) }
 	got := serial()
 	must.Assert(t, got == 1, "serial %d", got)
 	originPair(t, cert, key, 2)

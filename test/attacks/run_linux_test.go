@@ -3,7 +3,6 @@ package attacks
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,7 @@ import (
 func (a answer) before(t *testing.T, args ...string) (code int, took time.Duration, said string) {
 	const most = 300 // MiB
 	var n atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.send(w, n.Add(1)) }))
-	defer server.Close()
+	server := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.send(w, n.Add(1)) }))
 	defer server.CloseClientConnections()
 	args[slices.Index(args, "URL")] = server.URL
 	cmd := exec.Command(binary, args...)
@@ -83,8 +81,78 @@ func TestListsOfBridges(t *testing.T) {
 func harmless(t *testing.T, name, text string) {
 	t.Helper()
 	for _, harm := range []string{"\x1b]", "\x07", "\u202e", "\n::error::x", "\n##vso[task.x]", "\n::error::title"} {
-		if at := strings.Index(text, harm); at >= 0 {
-			t.Errorf("%s has %q: %q", name, harm, text[max(at-50, 0):min(at+50, len(text))])
+		at := strings.Index(text, harm)
+		must.Expect(t, at < 0, "%s has %q: %q", name, harm, text[max(at-50, 0):min(at+50, len(text))])
+	}
+}
+
+// foreign are reports that no run wrote, by what they do to one that a run did.
+var foreign = map[string]func(report string) string{
+	"depth":         func(string) string { return `{"schema":` + strings.Repeat("[", 20<<20) },
+	"depth beside":  func(r string) string { return member(r, strings.Repeat("[", 5<<20)+strings.Repeat("]", 5<<20)) },
+	"small values":  func(r string) string { return member(r, `[`+strings.Repeat("{},", 8<<20)+`{}]`) },
+	"empty results": func(string) string { return `{"schema":"1.0","results":[` + strings.Repeat("{},", 8<<20) + `{}]}` },
+	"a long text": func(r string) string {
+		return strings.Replace(r, `"message": "`, `"message": "`+strings.Repeat("x", 25<<20), 1)
+	},
+	"a long text, more": func(r string) string {
+		return strings.Replace(r, `"message": "`, `"message": "`+strings.Repeat("x", 80<<20), 1)
+	},
+	"an escaped text": func(r string) string {
+		return strings.Replace(r, `"message": "`, `"message": "`+strings.Repeat(`\u001b`, 4<<20), 1)
+	},
+	"a thousand results": func(r string) string {
+		return strings.Replace(r, `"results": [`, `"results": [`+strings.Repeat("null,", 1000), 1)
+	},
+	"a directory": nil,
+}
+
+// member puts a member before the others of an object.
+func member(object, value string) string {
+	return `{"x":` + value + "," + strings.TrimPrefix(strings.TrimSpace(object), "{")
+}
+
+// A report may come from anybody: each command that reads one ends soon, holds little and says what is wrong.
+func TestReports(t *testing.T) {
+	const (
+		most = 300 // MiB
+		soon = time.Minute
+	)
+	server := must.Serve(t, http.NotFoundHandler())
+	own := t.TempDir()
+	said, err := exec.Command(binary, "run", "--url", server.URL, "--only", "list/*", "--report-dir", own).CombinedOutput()
+	must.Assert(t, err != nil && len(said) > 0, "a run before nothing: %v %s", err, said)
+	written := must.Get(os.ReadFile(filepath.Join(own, "report.json")))(t)
+	limitMemory(t)
+	for name, change := range foreign {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "report.json")
+		if change == nil {
+			must.Do(t, os.Mkdir(file, 0o700))
+		} else if err := os.WriteFile(file, []byte(change(string(written))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{
+			{"report", "convert", file}, {"report", "convert", own, "--previous", file}, {"report", "diff", own, file}, {"report", "verify", dir},
+			{"report", "merge", dir, own, "--report-dir", t.TempDir()}, {"replay", file, "list/answers-json"},
+			{"run", "--url", "http://127.0.0.1:1", "--rerun-failed", file, "--report-dir", t.TempDir()},
+			{"run", "--url", "http://127.0.0.1:1", "--baseline", file, "--report-dir", t.TempDir()},
+			{"run", "--config", file}, {"bridge", "--config", file}, {"mock", "--site", file},
+		} {
+			t.Run(name+"/"+strings.Join(command[:2], " "), func(t *testing.T) {
+				cmd := exec.Command(binary, command...)
+				var said bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &said, &said
+				began := time.Now()
+				kill := time.AfterFunc(soon, func() { cmd.Process.Kill() })
+				forgetPeak(t)
+				cmd.Run()
+				kill.Stop()
+				peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+				if text := said.String(); cmd.ProcessState.ExitCode() < 0 || len(text) == 0 || strings.Contains(text, "goroutine ") || strings.ContainsAny(text, "\x1b") || peak > most {
+					t.Errorf("exit code %d after %s, held %d MiB: %.500s", cmd.ProcessState.ExitCode(), time.Since(began), peak, text)
+				}
+			})
 		}
 	}
 }

@@ -144,9 +144,8 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 		var err error = &net.OpError{Op: "dial", Net: "tcp", Err: cause}
 		transport.exhausted.Store(&err)
 		for range 20 {
-			if r := identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...); r.status != 503 || !strings.Contains(r.body, "overloaded") || r.header.Get("Retry-After") == "" {
-				t.Errorf("%v: %d %s", cause, r.status, r.body)
-			}
+			r := identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...)
+			must.Expect(t, r.status == 503 && strings.Contains(r.body, "overloaded") && r.header.Get("Retry-After") != "", "%v: %d %s", cause, r.status, r.body)
 		}
 		r := identitySend(t, "GET", base+"/readyz", "")
 		must.Expect(t, r.status == 200, "%v: /readyz gives %d", cause, r.status)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,8 +95,7 @@ func TestSiegeOfPeers(t *testing.T) {
 		s, server, admin := newSite(t), newJWKSServer(t), program.Address(t)
 		s.takes = siteTakes
 		f := &front{sane: server, hostile: func(*http.Request) bool { return true }}
-		at := httptest.NewServer(f)
-		t.Cleanup(at.Close)
+		at := must.Serve(t, f)
 		server.URL = at.URL
 		p := launch(t, s, "--oauth-issuer", at.URL, "--oauth-resource", jwksResource, "--oauth-jwks", at.URL+authserver.KeysPath, "--upstream-timeout", "3s", "--admin-listen", admin)
 		p.authorization = "Bearer " + server.Issue("7", jwksResource)

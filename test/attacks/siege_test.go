@@ -132,9 +132,8 @@ func (g *siege) besiege(t *testing.T, lasts time.Duration, who string, attacked 
 	t.Logf("%d crashes; the bridge held %d MiB of %d; honest callers' p99 is %.1f times their calm p99, with %.2f %% clean 429 or 503; %d secrets in outputs",
 		crashes, p.peak(), siegeMiB, besieged.times(calm), besieged.cleanShare(), secrets)
 	t.Logf("beside the %s of the site, the p99 is %s calm and %s under siege", siteTakes, calm.p99()-siteTakes, besieged.p99()-siteTakes)
-	if crashes > 0 || p.peak() > siegeMiB || secrets > 0 || besieged.failed+calm.failed > 0 || besieged.clean > besieged.served {
-		t.Errorf("the siege was won: %q", []string{calm.first, besieged.first})
-	}
+	must.Expect(t, crashes <= 0 && p.peak() <= siegeMiB && secrets <= 0 && besieged.failed+calm.failed <= 0 && besieged.clean <= besieged.served,
+		"the siege was won: %q", []string{calm.first, besieged.first})
 	calls, late := besieged.served+besieged.clean, besieged.slower(promised*calm.p99())
 	t.Logf("%d of %d calls took longer than %d times the calm p99", late, calls, promised)
 	switch {

@@ -109,9 +109,8 @@ func TestThrottleGuessesOfManyAccounts(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if n := site.counts().refused; n == 0 || n >= throttleDrupalAddress || limited.Load() < 200 {
-				t.Errorf("the site refused %d, %d got 429", n, limited.Load())
-			}
+			n := site.counts().refused
+			must.Expect(t, n != 0 && n < throttleDrupalAddress && limited.Load() >= 200, "the site refused %d, %d got 429", n, limited.Load())
 			r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1))
 			must.Expect(t, r.status == 200, "who is known: %d %s", r.status, r.body)
 		})
@@ -214,9 +213,7 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	for i := range 100 {
 		group.Go(func() { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
 	}
-	for deadline := time.Now().Add(5 * time.Second); site.counts().asked < 4 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	must.Within(5*time.Second, func() bool { return site.counts().asked >= 4 })
 	n := site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
 	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")
@@ -294,8 +291,7 @@ func TestFailuresInTheLog(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if log := p.output.String(); !strings.Contains(log, "msg=request ") || !strings.Contains(log, "unlogged=") {
-		t.Errorf("the log does not say what failed, and how often: %.1000s", log)
-	}
+	log := p.output.String()
+	must.Expect(t, strings.Contains(log, "msg=request ") && strings.Contains(log, "unlogged="), "the log does not say what failed, and how often: %.1000s", log)
 	p.bounded(150)
 }

@@ -21,8 +21,7 @@ func serveOAuth(t *testing.T) (as *authserver.Server, bridgeURL string) {
 	as = must.Get(authserver.Listen("127.0.0.1:0", authserver.Options{Login: func(account, secret string) bool { return account == "agent" && secret == "agent-pass" }}))(t)
 	t.Cleanup(as.Close)
 	drupal := must.Get(mockdrupal.New(builtin(t, "default"), mockdrupal.Options{Trusted: as.Account}))(t)
-	upstream := httptest.NewServer(drupal)
-	t.Cleanup(upstream.Close)
+	upstream := must.Serve(t, drupal)
 	front := httptest.NewUnstartedServer(nil)
 	bridgeURL = "http://" + front.Listener.Addr().String()
 	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, OAuthOptions: bridge.OAuthOptions{OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"}}))(t)
@@ -52,12 +51,10 @@ func TestTypeScriptClientsAuthorizeThemselves(t *testing.T) {
 			if err != nil || !strings.Contains(out, `"content.search"`) || !strings.Contains(out, "structuredContent") || strings.Contains(out, `"isError":true`) {
 				t.Errorf("with the right secret: expected the tools and a result, got %v:\n%s", err, out)
 			}
-			if n := as.Requests(authserver.TokenPath); n != 1 {
-				t.Errorf("expected one token to be asked for, got %d", n)
-			}
-			if out, err := authorize("wrong"); err == nil || out != "" {
-				t.Errorf("with a wrong secret: expected an error and no tools, got:\n%s", out)
-			}
+			n := as.Requests(authserver.TokenPath)
+			must.Expect(t, n == 1, "expected one token to be asked for, got %d", n)
+			out, err = authorize("wrong")
+			must.Expect(t, err != nil && out == "", "with a wrong secret: expected an error and no tools, got:\n%s", out)
 		})
 	}
 }
@@ -67,22 +64,15 @@ func TestTypeScriptClientsAuthorizeThemselves(t *testing.T) {
 func TestTheOfficialSuiteHasNoAuthorizationOfServers(t *testing.T) {
 	installed(t)
 	listed, err := exec.CommandContext(within(t, time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js", "list").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, listed)
-	}
+	must.Assert(t, err == nil, "%v\n%s", err, listed)
 	about := regexp.MustCompile(`(?m)^  - \S*(?:auth|token|scope|protected)\S*`)
 	of := func(title string) []string {
 		_, rest, found := strings.Cut(string(listed), title+" scenarios")
-		if !found {
-			t.Fatalf("expected scenarios named %q, got:\n%s", title, listed)
-		}
+		must.Assert(t, found, "expected scenarios named %q, got:\n%s", title, listed)
 		rest, _, _ = strings.Cut(rest, "\n\n")
 		return about.FindAllString(rest, -1)
 	}
-	if server := of("Server"); len(server) > 0 {
-		t.Errorf("the suite tests the authorization of servers now; run these against the reference bridge: %q", server)
-	}
-	if len(of("Client")) == 0 {
-		t.Error("expected scenarios about authorization for clients: the words that find them find none")
-	}
+	server := of("Server")
+	must.Expect(t, len(server) <= 0, "the suite tests the authorization of servers now; run these against the reference bridge: %q", server)
+	must.Expect(t, len(of("Client")) != 0, "expected scenarios about authorization for clients: the words that find them find none")
 }

@@ -50,15 +50,12 @@ func TestCases(t *testing.T) {
 		}
 		run[name] = func(t *testing.T) {
 			command := "env BRIDGECHECK=" + program.Build(t) + " " + node22 + " " + shared + "/proxy.mjs " + name
-			if tested := breaks(t, broken, map[string]any{}, []string{"--exec", command, "--capabilities", capabilities}); tested < 60 {
-				t.Errorf("%d clauses apply, want 60 at least", tested)
-			}
+			tested := breaks(t, broken, map[string]any{}, []string{"--exec", command, "--capabilities", capabilities})
+			must.Expect(t, tested >= 60, "%d clauses apply, want 60 at least", tested)
 		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(string(readme), -1) {
-		if run[row[1]] == nil {
-			t.Errorf("no test has the case %s", row[1])
-		}
+		must.Expect(t, run[row[1]] != nil, "no test has the case %s", row[1])
 	}
 	for _, name := range slices.Sorted(maps.Keys(run)) {
 		t.Run(name, run[name])
@@ -77,9 +74,7 @@ func integerAsFloat(t *testing.T) {
 	url, _ := caseSite(t)
 	script := string(must.Get(os.ReadFile(filepath.Join(shared, "integer-as-float.sh")))(t))
 	out, err := exec.CommandContext(within(t, time.Minute), "sh", "-c", strings.ReplaceAll(script, "http://127.0.0.1:18531", url)).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), `{"result":{"n":3}}`) {
-		t.Errorf("expected a call that succeeds, got %s, %v", out, err)
-	}
+	must.Expect(t, err == nil && strings.Contains(string(out), `{"result":{"n":3}}`), "expected a call that succeeds, got %s, %v", out, err)
 }
 
 func typeList(t *testing.T) {
@@ -103,10 +98,7 @@ func collidingNames(t *testing.T) {
 	client.Stdin = must.Get(os.Open(filepath.Join(shared, "colliding-names.mjs")))(t)
 	client.Env = append(os.Environ(), "MCP_URL=http://"+address+"/mcp", "AUTH="+agent)
 	answering(t, address)
-	if out, err := client.CombinedOutput(); err != nil || !strings.Contains(string(out), "threw Duplicate tool names") {
-		t.Errorf("expected the client to drop all tools, got %s, %v", out, err)
-	}
-	if !strings.Contains(log.String(), "tools have the same name to some clients") {
-		t.Errorf("expected a warning at discovery, got %s", log.String())
-	}
+	out, err := client.CombinedOutput()
+	must.Expect(t, err == nil && strings.Contains(string(out), "threw Duplicate tool names"), "expected the client to drop all tools, got %s, %v", out, err)
+	must.Expect(t, strings.Contains(log.String(), "tools have the same name to some clients"), "expected a warning at discovery, got %s", log.String())
 }

@@ -49,8 +49,7 @@ func installed(t *testing.T) {
 func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridgeURL, siteURL string) {
 	t.Helper()
 	drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	upstream := httptest.NewServer(drupal)
-	t.Cleanup(upstream.Close)
+	upstream := must.Serve(t, drupal)
 	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}, ToolOptions: bridge.ToolOptions{PageSize: 20}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)
@@ -136,31 +135,23 @@ func TestTypeScriptClientsPageCallAndHearOfChanges(t *testing.T) {
 			drupal, url, _ := serve(t, site)
 			c := talk(t, client.sdk, client.era, url, "content.search", `{"query":"article"}`, `{"query":5}`)
 			tools := c.next().Tools
-			if len(tools) <= 20 || !slices.Contains(tools, "content.search") {
-				t.Errorf("tools over all pages: expected more than a page of 20, with content.search, got %d: %v", len(tools), tools)
-			}
+			must.Expect(t, len(tools) > 20 && slices.Contains(tools, "content.search"),
+				"tools over all pages: expected more than a page of 20, with content.search, got %d: %v", len(tools), tools)
 			for _, id := range site.VisibleTo(user) {
-				if !slices.Contains(tools, id) {
-					t.Errorf("tools over all pages: expected %s among them", id)
-				}
+				must.Expect(t, slices.Contains(tools, id), "tools over all pages: expected %s among them", id)
 			}
-			if r := c.next().Result; r.IsError || r.StructuredContent == nil || len(r.Content) == 0 {
-				t.Errorf("content.search: expected a structured result, got %+v", r)
-			}
-			if r := c.next().Bad; !r.IsError || !strings.Contains(r.Content[0].Text, "query") {
-				t.Errorf("bad arguments: expected isError with the parameter's name, got %+v", r)
-			}
-			if !c.next().Listening {
-				t.Error("expected the client to listen")
-			}
+			r := c.next().Result
+			must.Expect(t, !r.IsError && r.StructuredContent != nil && len(r.Content) != 0, "content.search: expected a structured result, got %+v", r)
+			r = c.next().Bad
+			must.Expect(t, r.IsError && strings.Contains(r.Content[0].Text, "query"), "bad arguments: expected isError with the parameter's name, got %+v", r)
+			must.Expect(t, c.next().Listening, "expected the client to listen")
 			changed := drupal.Site().Clone()
 			added := changed.Methods[slices.IndexFunc(changed.Methods, func(m fixtures.Method) bool { return m.ID == "content.search" })]
 			added.ID = "content.search_again"
 			changed.Methods = append(changed.Methods, added)
 			drupal.SetSite(changed)
-			if now := c.next().Changed; !slices.Contains(now, added.ID) {
-				t.Errorf("after the change: expected %s among the tools, got %v", added.ID, now)
-			}
+			now := c.next().Changed
+			must.Expect(t, slices.Contains(now, added.ID), "after the change: expected %s among the tools, got %v", added.ID, now)
 		})
 	}
 }
@@ -181,9 +172,8 @@ func TestLibrariesListAndCall(t *testing.T) {
 				if tools := c.next().Tools; len(tools) <= 20 || !slices.Contains(tools, "content.search") && !slices.Contains(tools, "content_search") {
 					t.Errorf("expected more than a page of 20 tools, with content.search, got %d: %v", len(tools), tools)
 				}
-				if text := c.next().Text; !strings.Contains(text, "First article") {
-					t.Errorf("content.search: expected the articles, got %.300s", text)
-				}
+				text := c.next().Text
+				must.Expect(t, strings.Contains(text, "First article"), "content.search: expected the articles, got %.300s", text)
 			})
 		}
 		t.Run("the Go SDK with "+name, func(t *testing.T) {
@@ -198,9 +188,7 @@ func TestLibrariesListAndCall(t *testing.T) {
 				}
 			}
 			r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "content.search", Arguments: map[string]any{"query": "article"}})
-			if err != nil || r.IsError || tools <= 20 {
-				t.Errorf("expected more than a page of 20 tools and a result, got %d and %v, %v", tools, r, err)
-			}
+			must.Expect(t, err == nil && !r.IsError && tools > 20, "expected more than a page of 20 tools and a result, got %d and %v, %v", tools, r, err)
 		})
 	}
 }
@@ -224,9 +212,8 @@ func TestOnePoisonedToolNeverCostsTheOthers(t *testing.T) {
 			good = append(good, m.ID)
 		}
 	}
-	if bad := len(site.Methods) - len(good); bad < 23 || len(good) == 0 {
-		t.Fatalf("the site poisoned: expected 23 bad methods beside good ones, got %d beside %d", bad, len(good))
-	}
+	bad := len(site.Methods) - len(good)
+	must.Assert(t, bad >= 23 && len(good) != 0, "the site poisoned: expected 23 bad methods beside good ones, got %d beside %d", bad, len(good))
 	for _, client := range typescript {
 		t.Run(client.sdk+" "+client.era, func(t *testing.T) {
 			t.Parallel()
@@ -234,13 +221,10 @@ func TestOnePoisonedToolNeverCostsTheOthers(t *testing.T) {
 			c := talk(t, client.sdk, client.era, url, good[0], `{"message":"hello"}`, `{}`)
 			tools := c.next().Tools
 			for _, id := range good {
-				if !slices.Contains(tools, id) {
-					t.Errorf("expected the good tool %s, got %v", id, tools)
-				}
+				must.Expect(t, slices.Contains(tools, id), "expected the good tool %s, got %v", id, tools)
 			}
-			if r := c.next().Result; r.IsError {
-				t.Errorf("%s: expected a result, got %+v", good[0], r)
-			}
+			r := c.next().Result
+			must.Expect(t, !r.IsError, "%s: expected a result, got %+v", good[0], r)
 		})
 	}
 }
@@ -267,9 +251,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 					cmd.Env = append(os.Environ(), "MCP_CATALOG_PATH="+filepath.Join(t.TempDir(), "mcp.json"))
 					cmd.Stderr = t.Output()
 					out, err := cmd.Output()
-					if err != nil || !strings.Contains(string(out), "article") {
-						t.Errorf("expected a result that says of articles, got %v: %.500s", err, out)
-					}
+					must.Expect(t, err == nil && strings.Contains(string(out), "article"), "expected a result that says of articles, got %v: %.500s", err, out)
 				})
 			}
 		}

@@ -82,7 +82,7 @@ func change(drupal *mockdrupal.Drupal) {
 func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 	t.Helper()
 	drupal, module, _ := serve(t, site)
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/mcp/tools/list" {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -110,7 +110,6 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, strings.Replace(string(list), `"tools":[`, `"tools":[`+richTool+`,`, 1)) //nolint:errcheck // the bridge complains
 	}))
-	t.Cleanup(upstream.Close)
 	b := must.Get(bridge.New(bridge.Options{Drupal: upstream.URL, ToolOptions: bridge.ToolOptions{Source: bridge.SourceModule}, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}))(t)
 	t.Cleanup(b.Close)
 	front := httptest.NewServer(b)
@@ -123,20 +122,14 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, out []byte) (all int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
-	if err != nil || len(files) < len(baseline) {
-		t.Fatalf("the suite ran %d scenarios, fewer than the baseline names: %s", len(files), out)
-	}
+	must.Assert(t, err == nil && len(files) >= len(baseline), "the suite ran %d scenarios, fewer than the baseline names: %s", len(files), out)
 	for _, file := range files {
 		name := scenarioDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
-		if name == nil {
-			t.Fatalf("the suite left its checks in %s, whose name says no scenario", file)
-		}
+		must.Assert(t, name != nil, "the suite left its checks in %s, whose name says no scenario", file)
 		excused, known := baseline[name[1]]
 		checks, failed, err := failures(file)
 		all += checks
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if known && len(failed) == 0 {
 			t.Errorf("%s passes; take it out of the baseline", name[1])
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -26,9 +25,8 @@ func TestOpenAPIIsValid(t *testing.T) {
 	installed(t)
 	lint := exec.CommandContext(t.Context(), node22, modules+"/@redocly/cli/bin/cli.js", "lint", "--extends=spec", openAPI)
 	lint.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
-	if out, err := lint.CombinedOutput(); err != nil {
-		t.Errorf("redocly lint: %v\n%s", err, out)
-	}
+	out, err := lint.CombinedOutput()
+	must.Expect(t, err == nil, "redocly lint: %v\n%s", err, out)
 }
 
 // Prism, as a proxy before the bridge, finds no response that docs/openapi.yaml does not allow: to the requests of every
@@ -45,9 +43,8 @@ func TestPrismFindsNoViolation(t *testing.T) {
 			Tools      []struct{ Name string }
 			NextCursor string
 		}
-		if err := json.Unmarshal(body, &page); err != nil || status != http.StatusOK || pages > 50 {
-			t.Fatalf("page %d: %d, %v\n%s", pages, status, err, body)
-		}
+		err := json.Unmarshal(body, &page)
+		must.Assert(t, err == nil && status == http.StatusOK && pages <= 50, "page %d: %d, %v\n%s", pages, status, err, body)
 		for _, tool := range page.Tools {
 			names = append(names, tool.Name)
 		}
@@ -55,9 +52,7 @@ func TestPrismFindsNoViolation(t *testing.T) {
 			break
 		}
 	}
-	if len(names) < 100 {
-		t.Fatalf("only %d tools are listed", len(names))
-	}
+	must.Assert(t, len(names) >= 100, "only %d tools are listed", len(names))
 	throughPrism(t, http.MethodGet, proxy+"/mcp/tools/list?cursor=LTE%3D", "")
 	throughPrism(t, http.MethodGet, proxy+"/mcp/tools/describe", "")
 	for _, body := range []string{"[]", // Prism itself gives no response to a body that is no JSON
@@ -70,14 +65,12 @@ func TestPrismFindsNoViolation(t *testing.T) {
 		throughPrism(t, http.MethodPost, proxy+"/mcp/tools/invoke", string(body))
 	}
 
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	broken := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"tools": null}`)
 	}))
-	defer broken.Close()
-	if found, _, _ := violations(t, http.MethodGet, prism(t, broken.URL)+"/mcp/tools/list", ""); found == "" {
-		t.Error("Prism finds nothing in a list whose tools are null")
-	}
+	found, _, _ := violations(t, http.MethodGet, prism(t, broken.URL)+"/mcp/tools/list", "")
+	must.Expect(t, found != "", "Prism finds nothing in a list whose tools are null")
 }
 
 // prism starts Prism before the bridge at target and returns its address.
@@ -124,9 +117,7 @@ func prism(t *testing.T, target string) string {
 func throughPrism(t *testing.T, method, address, body string) (int, []byte) {
 	t.Helper()
 	found, status, received := violations(t, method, address, body)
-	if found != "" {
-		t.Errorf("%s %s %s: %d %s\nPrism says: %s", method, address, body, status, received, found)
-	}
+	must.Expect(t, found == "", "%s %s %s: %d %s\nPrism says: %s", method, address, body, status, received, found)
 	return status, received
 }
 
@@ -149,9 +140,8 @@ func violations(t *testing.T, method, address, body string) (string, int, []byte
 		Message  string
 	}
 	if header := response.Header.Get("Sl-Violations"); header != "" {
-		if err := json.Unmarshal([]byte(header), &all); err != nil {
-			t.Fatalf("Prism's violations are not readable: %v: %s", err, header)
-		}
+		err := json.Unmarshal([]byte(header), &all)
+		must.Assert(t, err == nil, "Prism's violations are not readable: %v: %s", err, header)
 	}
 	found := ""
 	for _, v := range all {

@@ -126,15 +126,11 @@ func breaks(t *testing.T, expected map[string]string, settings map[string]any, a
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "bridgecheck.yaml"), config, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.CommandContext(within(t, 5*time.Minute), program.Build(t), append([]string{"run", "--quiet", "--contract", "draft", "--report-dir", dir, "--config", filepath.Join(dir, "bridgecheck.yaml")}, args...)...)
 	out, _ := cmd.CombinedOutput() // fails with what the server breaks: the report counts
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Assert(t, err == nil, "%v: %s", err, out)
 	var report reports.Report
 	must.Do(t, json.Unmarshal(data, &report))
 	failed, untested := map[string]string{}, map[string]string{}
@@ -152,9 +148,7 @@ func breaks(t *testing.T, expected map[string]string, settings map[string]any, a
 	s := report.Summary
 	t.Logf("%d passed, %d failed, %d warned, %d not testable; %d requests in %d ms", s.Pass, s.Fail, s.Warn, s.NotTestable, report.Cost.Requests, report.DurationMS)
 	for _, id := range slices.Sorted(maps.Keys(failed)) {
-		if expected[id] == "" {
-			t.Errorf("a false alarm, or a fault that the table does not have: %s: %s", id, failed[id])
-		}
+		must.Expect(t, expected[id] != "", "a false alarm, or a fault that the table does not have: %s: %s", id, failed[id])
 	}
 	for id, place := range expected {
 		switch {
@@ -207,9 +201,8 @@ func startMCPGo(t *testing.T, _ string) []string {
 func startGo(t *testing.T, name string) []string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), filepath.Base(name))
-	if out, err := exec.Command("go", "build", "-o", program, name).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("go", "build", "-o", program, name).CombinedOutput()
+	must.Assert(t, err == nil, "%v: %s", err, out)
 	return atAddress(t, program)
 }
 

@@ -26,9 +26,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/bridgetest"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"interrupted": interrupted})
-}
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"interrupted": interrupted}) }
 
 // TestScripts runs the scripts of testdata. Beside testscript's own commands they have:
 //

@@ -38,9 +38,8 @@ func TestBrokenProxies(t *testing.T) {
 				must.Need(t, !strings.HasPrefix(r.Message, "the machine is overloaded"), "%v", "SKIPPED: "+r.Message)
 				if r.Verdict == reports.Fail {
 					found = true
-					if !strings.Contains(r.Message, "the proxy") || !strings.Contains(r.Message, "nginx (") || !strings.Contains(r.Message, c.want) {
-						t.Errorf("%s does not name nginx and %s: %s", r.ID, c.want, r.Message)
-					}
+					must.Expect(t, strings.Contains(r.Message, "the proxy") && strings.Contains(r.Message, "nginx (") && strings.Contains(r.Message, c.want),
+						"%s does not name nginx and %s: %s", r.ID, c.want, r.Message)
 				}
 			}
 			must.Expect(t, found, "nothing fails, want %s", c.clause)

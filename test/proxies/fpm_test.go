@@ -37,14 +37,9 @@ func TestFPM(t *testing.T) {
 				"include fastcgi_params", "include /etc/nginx/fastcgi_params")
 			write(t, filepath.Join(dir, "fpm.conf"), "[global]\nerror_log = "+dir+"/fpm.log\n"+here.Replace(c.pool)+"\n")
 			serve(t, nil, found[0], "--nodaemonize", "--allow-to-run-as-root", "--fpm-config", filepath.Join(dir, "fpm.conf"))
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-				if _, err := os.Stat(socket); err == nil {
-					break
-				}
-				if time.Now().After(deadline) {
-					log, _ := os.ReadFile(dir + "/fpm.log")
-					t.Fatalf("FPM does not listen:\n%s", log)
-				}
+			if !must.Within(20*time.Second, func() bool { _, err := os.Stat(socket); return err == nil }) {
+				log, _ := os.ReadFile(dir + "/fpm.log")
+				t.Fatalf("FPM does not listen:\n%s", log)
 			}
 			s := nginx.start(t, here.Replace(c.server), "127.0.0.1:8081")
 			for _, r := range run(t, s, "https://localhost:"+s.port, site, []string{"--capabilities", "auth-bearer,auth-cookie,languages", "--upstream-timeout", "10s"}).Results {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,8 +117,7 @@ func echoSite(t *testing.T) (*mockdrupal.Drupal, string) {
 		Params:    []fixtures.Param{{Name: "token", Schema: fixtures.Raw(`{"type":"string"}`), Required: true}},
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}})
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}))(t)
-	server := httptest.NewServer(drupal)
-	t.Cleanup(server.Close)
+	server := must.Serve(t, drupal)
 	return drupal, server.URL
 }
 

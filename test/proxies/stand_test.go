@@ -172,13 +172,7 @@ func (p proxy) path() string {
 
 func awaitListening(t *testing.T, address string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return
-		}
-	}
-	t.Fatalf("nothing listens on %s", address)
+	must.Assert(t, must.Within(30*time.Second, func() bool { return must.Listens(address) }), "nothing listens on %s", address)
 }
 
 // certify writes cert.pem, key.pem and both.pem of localhost.

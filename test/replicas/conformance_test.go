@@ -40,9 +40,8 @@ func TestReplicasConform(t *testing.T) {
 			said, err := cmd.CombinedOutput()
 			must.Assert(t, err == nil && strings.Contains(string(said), "\nconformant: "), "three replicas: %v\n%s", err, said)
 			report := must.Get(reports.ReadFile(filepath.Join(dir, "report", "report.json")))(t)
-			if !slices.ContainsFunc(report.Results, func(r reports.Result) bool { return r.ID == c.kept && r.Verdict == reports.Pass }) {
-				t.Errorf("%s was not tested, or not kept:\n%s", c.kept, said)
-			}
+			must.Expect(t, slices.ContainsFunc(report.Results, func(r reports.Result) bool { return r.ID == c.kept && r.Verdict == reports.Pass }),
+				"%s was not tested, or not kept:\n%s", c.kept, said)
 		})
 	}
 }

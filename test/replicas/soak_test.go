@@ -3,6 +3,7 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,9 +91,7 @@ func (s *soak) add(o soak) {
 	} {
 		*c.to += *c.from
 	}
-	if s.first == "" {
-		s.first = o.first
-	}
+	s.first = cmp.Or(s.first, o.first)
 }
 
 func (s *soak) faults() int {
@@ -101,9 +100,7 @@ func (s *soak) faults() int {
 
 func (s *soak) found(count *int, format string, args ...any) {
 	*count++
-	if s.first == "" {
-		s.first = fmt.Sprintf(format, args...)
-	}
+	s.first = cmp.Or(s.first, fmt.Sprintf(format, args...))
 }
 
 func (s soak) String() string {
@@ -332,9 +329,7 @@ func (r *round) call(user, token string, req *http.Request) {
 		return
 	}
 	r.outcomes[token] = failed
-	if r.first == "" {
-		r.first = fmt.Sprintf("%s: %s", token, describe(res, body, err))
-	}
+	r.first = cmp.Or(r.first, fmt.Sprintf("%s: %s", token, describe(res, body, err)))
 }
 
 // list compares a user's list with what it may be: as before the change of the site or as after it, and when the TTL is over

@@ -74,8 +74,7 @@ func newStand(t testing.TB, flags ...string) *stand {
 	site.Methods[1].Access = []string{"administer site configuration"}
 	s := &stand{t: t, store: redistest.Start(t)}
 	s.drupal = must.Get(mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}))(t)
-	behind := httptest.NewServer(s.drupal)
-	t.Cleanup(behind.Close)
+	behind := must.Serve(t, s.drupal)
 	s.site = behind.URL
 	s.balancer = newBalancer()
 	for range replicas {
@@ -92,8 +91,7 @@ func newStand(t testing.TB, flags ...string) *stand {
 		}
 	})
 	s.balance(s.replicas...)
-	s.front = httptest.NewServer(s.balancer)
-	t.Cleanup(s.front.Close)
+	s.front = must.Serve(t, s.balancer)
 	for _, r := range s.replicas {
 		r.await("the store is reached", func() bool { return strings.Contains(r.log.String(), "the shared store is reached") })
 	}
@@ -130,9 +128,7 @@ func (s *stand) change() {
 }
 
 // balance lets the balancer send to these replicas.
-func (s *stand) balance(to ...*replica) {
-	s.balancer.to.Store(&to)
-}
+func (s *stand) balance(to ...*replica) { s.balancer.to.Store(&to) }
 
 // replica is a process of the bridge, and those that took its place after it was killed.
 type replica struct {

@@ -2,14 +2,15 @@ package repo
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/must"
@@ -51,9 +52,8 @@ func TestAnOmittedAuthenticationKindIsReportedOnce(t *testing.T) {
 		"in the table":  {"key", "", "to Kinds in internal/authkind/authkind.go"},
 		"in the bridge": {authkind.Bearer, authkind.Basic, "a case to Callers.From in bridge/caller/caller.go"},
 	} {
-		if all := omissions(t, c.kind, c.atBridge); len(all) != 1 || !strings.Contains(all[0], c.says) {
-			t.Errorf("%s: reported %q, want one report that says %q", name, all, c.says)
-		}
+		all := omissions(t, c.kind, c.atBridge)
+		must.Expect(t, len(all) == 1 && strings.Contains(all[0], c.says), "%s: reported %q, want one report that says %q", name, all, c.says)
 	}
 }
 
@@ -68,8 +68,7 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	site := must.Get(fixtures.Builtin("default"))(t)
 	site.Auth.JSONRPC = []string{kind}
 	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	drupal := httptest.NewServer(mock)
-	defer drupal.Close()
+	drupal := must.Serve(t, mock)
 	caller := check.T{Environment: &check.Environment{Config: check.Config{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{}},
 		Behind: check.Behind{Drupal: &behind.Drupal{Upstream: &behind.Upstream{Recorder: mock}, Mock: mock}}}}
 	credentials, _ := caller.CredentialsOf(check.Agent)
@@ -101,8 +100,7 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 
 	address := must.Get(url.Parse(drupal.URL))(t)
 	recorder := must.Get(proxy.New(address, proxy.Options{}))(t)
-	recording := httptest.NewServer(recorder)
-	defer recording.Close()
+	recording := must.Serve(t, recorder)
 	status = send(recording.URL + "/jsonrpc/methods")
 	if e := last(recorder.Journal()); status != http.StatusOK || e.User == "" || e.Scheme != kind {
 		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q in the journal of the recording proxy, with %d: add a case to caller in mockdrupal/proxy/proxy.go",
@@ -117,12 +115,28 @@ func omissions(t *testing.T, kind, atBridge string) (all []string) {
 	}
 	reference := must.Get(bridge.New(o))(t)
 	defer reference.Close()
-	front := httptest.NewServer(reference)
-	defer front.Close()
+	front := must.Serve(t, reference)
 	status = send(front.URL + "/mcp/tools/list")
 	if e := last(mock.Journal()); status != http.StatusOK || e.User != string(check.Agent) || e.Scheme != kind {
 		all = append(all, fmt.Sprintf("the agent who claims auth-%s is %q by %q at the site behind the reference bridge, with %d: add a case to Callers.From in bridge/caller/caller.go",
 			kind, e.User, e.Scheme, status))
 	}
 	return all
+}
+
+// A field type that the reference bridge knows is on the built-in site that the checks of translate use.
+func TestEveryFieldTypeHasAFixture(t *testing.T) {
+	site := must.Get(fixtures.Builtin("types"))(t)
+	shown := map[string]bool{}
+	for _, m := range site.Methods {
+		for _, p := range m.Params {
+			if p.Drupal != nil {
+				shown[p.Drupal.Type] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(translate.FieldTypes())) {
+		must.Expect(t, shown[name],
+			"the field type %s is on no site: add `%s: {drupal: %s}` to the params of a method in fixtures/sites/types.yaml", name, name, name)
+	}
 }

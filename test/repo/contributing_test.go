@@ -126,9 +126,8 @@ func TestAMovedModuleResolves(t *testing.T) {
 	out, err := inTree(t, dir, "grep -rlI '"+old+"' .")
 	must.Expect(t, err != nil, "these still name %s:\n%s", old, out)
 	// A move changes imports alone: that each is found, in tests as well, says what a build would in a hundredth of the time.
-	if out, err := inTree(t, dir, "go list -m && go list -test -deps ./... >/dev/null"); err != nil || !strings.HasPrefix(out, "example.org/you/bridgecheck\n") {
-		t.Errorf("the moved module does not resolve: %v\n%s", err, out)
-	}
+	out, err = inTree(t, dir, "go list -m && go list -test -deps ./... >/dev/null")
+	must.Expect(t, err == nil && strings.HasPrefix(out, "example.org/you/bridgecheck\n"), "the moved module does not resolve: %v\n%s", err, out)
 }
 
 // The tests that report what was forgotten: they are cheap and part of every `go test`. The second ones are for what only
@@ -222,9 +221,8 @@ func TestWalkThroughs(t *testing.T) {
 		}
 	}
 	slices.Sort(written)
-	if changed := changedFiles(t, dir); !slices.Equal(changed, slices.Compact(written)) {
-		t.Errorf("the walk-throughs changed %v, the guide and its commands name %v", changed, written)
-	}
+	changed := changedFiles(t, dir)
+	must.Expect(t, slices.Equal(changed, slices.Compact(written)), "the walk-throughs changed %v, the guide and its commands name %v", changed, written)
 }
 
 // Adding a check touches one file of the area, the contract with its reasons, and the mutants; commands write the rest.

@@ -23,9 +23,8 @@ func TestSendPassesEachFileOnce(t *testing.T) {
 		calls := callsBetweenFiles(t, stop.dir, stop.receiver, stop.method)
 		must.Expect(t, len(calls) > 0, "%s: %s.%s calls nothing", stop.dir, stop.receiver, stop.method)
 		for _, file := range slices.Sorted(maps.Keys(calls)) {
-			if way := wayBack(calls, file, file, nil); way != nil {
-				t.Errorf("%s: a request of %s.%s enters %s again: %s", stop.dir, stop.receiver, stop.method, file, strings.Join(way, ", then "))
-			}
+			way := wayBack(calls, file, file, nil)
+			must.Expect(t, way == nil, "%s: a request of %s.%s enters %s again: %s", stop.dir, stop.receiver, stop.method, file, strings.Join(way, ", then "))
 		}
 	}
 }

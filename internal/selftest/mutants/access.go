@@ -231,9 +231,8 @@ func accessMutants() []Mutant {
 		{Name: "denied-tool-other-words", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Middleware: onDeniedName(toInvoke, func(x *exchange, _ tool) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("The tool %q is not available to you.", x.invoked()))
 		})},
-		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
-			x.Header.Set("X-Method-Provider", "jsonrpc")
-		})},
+		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined,
+			SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), setHeader("X-Method-Provider", "jsonrpc"))},
 		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: useFirstToken(toList)},
 		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: useFirstToken(toInvoke)},
 		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) {
@@ -255,13 +254,11 @@ func accessMutants() []Mutant {
 		{Name: "broad-list-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "list/pages-cover-all-once"), Origin: Imagined, Options: func(o *bridge.Options) {
 			o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityFiltered, "", ""
 		}},
-		{Name: "broad-describe-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "describe/answers-tool"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
-			return onResponse(toDescribe, func(x *exchange) {
-				if _, own := site.method(x.Request.Header.Get("Authorization"), x.described()); x.Status == http.StatusOK && !own {
-					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
-				}
-			})
-		}},
+		{Name: "broad-describe-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "describe/answers-tool"), Origin: Imagined, SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
+			if _, own := site.method(x.Request.Header.Get("Authorization"), x.described()); x.Status == http.StatusOK && !own {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+			}
+		})},
 		{Name: "broad-runs-as-service", Profile: testbed.Broad, Breaks: Clauses("access/credentials-forwarded", "access/discovery-broad", "access/discovery-not-execution", "invoke/denied"), Origin: Peer,
 			Why: "the discovery account makes the calls as well", Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Authorization", basicAuth("service")) })},
 		{Name: "broad-to-everybody", Profile: testbed.Broad, Breaks: Clauses("access/list-403", "access/describe-403", "access/anonymous"), Origin: Imagined,
@@ -300,9 +297,8 @@ func accessVariants() []Mutant {
 					r.SetBasicAuth("service", "service-pass")
 				}
 			})},
-		{Name: "cors-for-everyone", Why: "any page may read what it asks for without credentials", Middleware: onResponse(allRequests, func(x *exchange) {
-			x.Header.Set("Access-Control-Allow-Origin", "*")
-		})},
+		{Name: "cors-for-everyone", Why: "any page may read what it asks for without credentials",
+			Middleware: onResponse(allRequests, setHeader("Access-Control-Allow-Origin", "*"))},
 		{Name: "cors-of-one-page", Why: "the bridge's own page, at another host, may read with credentials", Middleware: onResponse(allRequests, func(x *exchange) {
 			x.Header.Set("Access-Control-Allow-Origin", "https://console.example")
 			x.Header.Set("Access-Control-Allow-Credentials", "true")
@@ -450,17 +446,15 @@ func onDenied(matches func(*http.Request) bool, change func(x *exchange)) middle
 
 // retryAs repeats a refused call with the credentials of another account.
 func retryAs(user, as string) func(*siteClient) middleware {
-	return func(site *siteClient) middleware {
-		return onInvoke(func(x *exchange) {
-			refused := x.Status == http.StatusForbidden || x.Status == http.StatusNotFound || x.Status == http.StatusUnauthorized
-			if !refused || caller(x.Request) != user {
-				return
-			}
-			if _, ok := x.as(as).tool(x.invoked()); ok {
-				site.run(x, basicAuth(as))
-			}
-		})
-	}
+	return withSite(toInvoke, func(site *siteClient, x *exchange) {
+		refused := x.Status == http.StatusForbidden || x.Status == http.StatusNotFound || x.Status == http.StatusUnauthorized
+		if !refused || caller(x.Request) != user {
+			return
+		}
+		if _, ok := x.as(as).tool(x.invoked()); ok {
+			site.run(x, basicAuth(as))
+		}
+	})
 }
 
 // acceptAnyPassword accepts any password for a user that authenticated before.

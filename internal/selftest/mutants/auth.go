@@ -395,9 +395,7 @@ func authServerMutants() []Mutant {
 func tokenInAnotherHeader() Mutant {
 	last := newMemory[string]()
 	return Mutant{Name: "auth-token-in-another-header", Profile: testbed.Exchange, Breaks: Clauses("auth/no-passthrough"), Origin: Peer, Why: "for a proxy before the site, which logs callers",
-		Middleware: beforeBridge(func(r *http.Request) {
-			last.put("", tokens.Bearer(r))
-		}),
+		Middleware: beforeBridge(func(r *http.Request) { last.put("", tokens.Bearer(r)) }),
 		Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			token, _ := last.get("")
 			r.Header.Set("X-Caller", token)

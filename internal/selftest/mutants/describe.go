@@ -22,11 +22,7 @@ func describeMutants() []Mutant {
 		{Name: "describe-list-of-one", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { return []any{t} })},
 		{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusOK {
-					x.Body = append(x.Body, "<!-- 12 ms -->"...)
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusOK, func(x *exchange) { x.Body = append(x.Body, "<!-- 12 ms -->"...) }))},
 		{Name: "describe-drops-titles-for-some", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
 			Middleware: onDescribed(func(x *exchange, t tool) any {
 				if caller(x.Request) == "admin" {
@@ -57,11 +53,7 @@ func describeMutants() []Mutant {
 		{Name: "describe-unknown-other-code", Breaks: Clauses("describe/unknown-404", "errors/code-stable"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) { x.recode("tool_not_found", "not_found") })},
 		{Name: "describe-unknown-unnamed", Breaks: Clauses("describe/unknown-404", "errors/message-helps"), Origin: Imagined, Why: "the message does not say which tool",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool of this name.")
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, refuse(http.StatusNotFound, "tool_not_found", "There is no tool of this name.")))},
 		{Name: "describe-hidden-403", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
 			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("admin"), func(x *exchange) {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.described()))

@@ -35,11 +35,8 @@ func errorMutants() []Mutant {
 					x.recode("access_denied", "")
 				}
 			})},
-		{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusMethodNotAllowed {
-				x.page(x.Status, "Client error")
-			}
-		})},
+		{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module,
+			Middleware: onRefusal(atStatus(http.StatusMethodNotAllowed, func(x *exchange) { x.page(x.Status, "Client error") }))},
 		{Name: "not-scalar-as-text", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onResponse(allRequests, func(x *exchange) {
 			if strings.Contains(x.Request.URL.RawQuery, "[") && x.Status >= 400 {
 				x.Body = []byte(`Input value "name" contains a non-scalar value.`)

@@ -294,19 +294,17 @@ func (x *exchange) page(status int, text string) {
 // runOnceAllowed runs what a caller was once allowed to run, even if the site denies it now.
 func runOnceAllowed() func(*siteClient) middleware {
 	allowed := newSet()
-	return func(site *siteClient) middleware {
-		return onInvoke(func(x *exchange) {
-			key := caller(x.Request) + "\x00" + x.invoked()
-			switch x.Status {
-			case http.StatusOK:
-				allowed.add(key)
-			case http.StatusForbidden, http.StatusNotFound:
-				if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
-					site.run(x, basicAuth("service"))
-				}
+	return withSite(toInvoke, func(site *siteClient, x *exchange) {
+		key := caller(x.Request) + "\x00" + x.invoked()
+		switch x.Status {
+		case http.StatusOK:
+			allowed.add(key)
+		case http.StatusForbidden, http.StatusNotFound:
+			if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
+				site.run(x, basicAuth("service"))
 			}
-		})
-	}
+		}
+	})
 }
 
 // useFirstToken handles all tokens of a user like the first one received.

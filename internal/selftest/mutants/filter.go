@@ -25,58 +25,42 @@ func filterMutants() []Mutant {
 		{Name: "search-forgotten", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "access/filtered-by-method"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
 		{Name: "filter-on-the-list-alone", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if x.Status == http.StatusNotFound {
-						if reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), map[string]any{}); reply["result"] != nil {
-							x.Set(http.StatusOK, map[string]any{"result": reply["result"]})
-						}
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if x.Status == http.StatusNotFound {
+					if reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), map[string]any{}); reply["result"] != nil {
+						x.Set(http.StatusOK, map[string]any{"result": reply["result"]})
 					}
-				})
-			}},
+				}
+			})},
 		{Name: "batch-past-the-filter", Profile: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Imagined,
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if !bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) {
-						return
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if !bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) {
+					return
+				}
+				for _, call := range decode([]byte(`{"calls":` + string(x.Sent) + `}`))["calls"].([]any) {
+					if call, ok := call.(map[string]any); ok && call["method"] != nil {
+						site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(call["method"]), map[string]any{})
 					}
-					for _, call := range decode([]byte(`{"calls":` + string(x.Sent) + `}`))["calls"].([]any) {
-						if call, ok := call.(map[string]any); ok && call["method"] != nil {
-							site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(call["method"]), map[string]any{})
-						}
-					}
-				})
-			}},
+				}
+			})},
 		{Name: "filter-reads-the-first-name", Profile: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Peer, Why: "the filter and the call use parsers that choose a different one of two members",
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if last := lastName.FindAllSubmatch(x.Sent, -1); len(last) > 1 {
-						site.call(x.Request.Header.Get("Authorization"), string(last[len(last)-1][1]), map[string]any{})
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if last := lastName.FindAllSubmatch(x.Sent, -1); len(last) > 1 {
+					site.call(x.Request.Header.Get("Authorization"), string(last[len(last)-1][1]), map[string]any{})
+				}
+			})},
 		{Name: "rate-unlimited", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
 		{Name: "rate-limit-by-forwarded-address", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is counted by X-Forwarded-For, which any caller can write",
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if x.Status == http.StatusTooManyRequests && x.Request.Header.Get("X-Forwarded-For") != "" {
-						site.run(x, x.Request.Header.Get("Authorization"))
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if x.Status == http.StatusTooManyRequests && x.Request.Header.Get("X-Forwarded-For") != "" {
+					site.run(x, x.Request.Header.Get("Authorization"))
+				}
+			})},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
-			Middleware: onResponse(toInvoke, func(x *exchange) {
-				if x.Status == http.StatusTooManyRequests {
-					x.Header.Set("Retry-After", "soon")
-				}
-			})},
+			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, setHeader("Retry-After", "soon")))},
 		{Name: "rate-limit-without-retry-after", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
-			Middleware: onResponse(toInvoke, func(x *exchange) {
-				if x.Status == http.StatusTooManyRequests {
-					x.Header.Del("Retry-After")
-				}
-			})},
+			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, dropHeader("Retry-After")))},
 	}
 }
 

@@ -28,21 +28,17 @@ func freshMutants() []Mutant {
 		{Name: "ttls-a-quarter", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "the TTL is taken for the time between four polls",
 			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = o.DiscoveryTTL/4, o.PermissionTTL/4 }},
 		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "requests for unknown names cause load on the site",
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onResponse(toDescribe, func(x *exchange) {
-					if x.Status == http.StatusNotFound {
-						site.method(x.Request.Header.Get("Authorization"), x.described())
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
+				if x.Status == http.StatusNotFound {
+					site.method(x.Request.Header.Get("Authorization"), x.described())
+				}
+			})},
 		{Name: "page-two-not-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "only the first page is served from the cache",
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onResponse(toList, func(x *exchange) {
-					if x.Request.URL.Query().Get("cursor") != "" {
-						site.method(x.Request.Header.Get("Authorization"), "any")
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
+				if x.Request.URL.Query().Get("cursor") != "" {
+					site.method(x.Request.Header.Get("Authorization"), "any")
+				}
+			})},
 		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early", Middleware: keepFirstRefusedInvoke()},
 		staleUnlessHTML(),
 		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},

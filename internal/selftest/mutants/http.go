@@ -35,11 +35,8 @@ func httpMutants() []Mutant {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
 		})},
-		{Name: "bad-requests-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, func(x *exchange) {
-			if x.Status == http.StatusBadRequest {
-				x.Header.Set("Cache-Control", "public, max-age=60")
-			}
-		})},
+		{Name: "bad-requests-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, atStatus(http.StatusBadRequest, setHeader("Cache-Control", "public, max-age=60")))},
 		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "sniffable-errors", Breaks: Clauses("http/nosniff"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {
@@ -83,21 +80,12 @@ func httpMutants() []Mutant {
 			}
 		})},
 		{Name: "closes-after-errors", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Header.Set("Connection", "close") })},
-		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				x.Header.Set("Connection", "close")
-			}
-		})},
-		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again", Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusUnsupportedMediaType {
-				x.Header.Set("Connection", "close")
-			}
-		})},
-		{Name: "sniffable-405", Breaks: Clauses("http/nosniff"), Origin: Peer, Why: "the router refuses before the middleware that adds headers", Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusMethodNotAllowed {
-				x.Header.Del("X-Content-Type-Options")
-			}
-		})},
+		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined,
+			Middleware: onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))},
+		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again",
+			Middleware: onRefusal(atStatus(http.StatusUnsupportedMediaType, setHeader("Connection", "close")))},
+		{Name: "sniffable-405", Breaks: Clauses("http/nosniff"), Origin: Peer, Why: "the router refuses before the middleware that adds headers",
+			Middleware: onRefusal(atStatus(http.StatusMethodNotAllowed, dropHeader("X-Content-Type-Options")))},
 		{Name: "unknown-path-html-for-strangers", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
 			if x.anonymous() && !toToolViews(x.Request) && !toInvoke(x.Request) {
 				x.page(x.Status, "Log in")

@@ -30,20 +30,12 @@ func invokeMutants() []Mutant {
 			Middleware: onSuccess(func(result any) any {
 				return map[string]any{"content": []any{map[string]any{"type": "text", "text": string(encode(result))}}}
 			})},
-		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response", Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusOK {
-				x.Body = append(x.Body, "<!-- 12 ms -->"...)
-			}
-		})},
+		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
+			Middleware: onInvoke(atStatus(http.StatusOK, func(x *exchange) { x.Body = append(x.Body, "<!-- 12 ms -->"...) }))},
 		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(roundToFloat64)},
-		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(func(v any) any {
-			if object, ok := v.(map[string]any); ok && len(object) == 0 {
-				return []any{}
-			}
-			return v
-		})},
+		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(emptyObjectsAsLists)},
 		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
 			Transport: onParams(func(params any) any {
 				arguments, _ := params.(map[string]any)
@@ -73,14 +65,7 @@ func invokeMutants() []Mutant {
 				return map[string]any{"value": v}
 			})},
 		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
-			Middleware: onResult(func(v any) any {
-				return mapValues(v, func(v any) any {
-					if object, ok := v.(map[string]any); ok && len(object) == 0 {
-						return []any{}
-					}
-					return v
-				})
-			})},
+			Middleware: onResult(func(v any) any { return mapValues(v, emptyObjectsAsLists) })},
 		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`if not arguments.get(name)` for required parameters",
 			Middleware: onBody(func(body []byte) []byte {
 				call := decode(body)
@@ -99,20 +84,16 @@ func invokeMutants() []Mutant {
 			})},
 		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
 		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
-		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNullResult(func(x *exchange) {
-			x.Refuse(http.StatusInternalServerError, "execution_error", "Internal Error")
-		})},
+		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module,
+			Middleware: onNullResult(refuse(http.StatusInternalServerError, "execution_error", "Internal Error"))},
 		{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
-		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Middleware: onInvalidResult(func(x *exchange) {
-			x.Refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema.")
+		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation",
+			Middleware: onInvalidResult(refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema."))},
+		{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+			if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
+				site.call(basicAuth("agent"), x.invoked(), decode(x.Sent)["arguments"])
+			}
 		})},
-		{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
-			return onInvoke(func(x *exchange) {
-				if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
-					site.call(basicAuth("agent"), x.invoked(), decode(x.Sent)["arguments"])
-				}
-			})
-		}},
 		{Name: "denied-500", Breaks: Clauses("invoke/denied", "access/no-oracle"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status != http.StatusForbidden && x.Status != http.StatusNotFound {
 				return
@@ -228,11 +209,8 @@ func invokeVariants() []Mutant {
 			if !toInvoke(r) || r.ContentLength >= 0 && r.ContentLength <= 32<<20 {
 				return false
 			}
-			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Connection", "close")
-			w.WriteHeader(http.StatusBadRequest)
-			w.Write([]byte(`{"error":{"code":"invalid_request","message":"The body is too long."}}`)) //nolint:errcheck // the caller has gone
-			return true
+			return refuseAt(w, r, http.StatusBadRequest, "invalid_request", "The body is too long.")
 		})},
 	}
 }
@@ -355,12 +333,7 @@ func deepValuesAsText(v any, levels int) any {
 // fillDefaults adds the defaults of the parameters that a call leaves out.
 func fillDefaults(next http.Handler) http.Handler {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toInvoke(r) || !isSmall(r) {
-			return false
-		}
-		body := readBody(r)
-		setBody(r, body)
-		call := decode(body)
+		call := calledIn(r)
 		name, _ := call["name"].(string)
 		arguments, ok := call["arguments"].(map[string]any)
 		if name == "" || !ok || r.Method != http.MethodPost {

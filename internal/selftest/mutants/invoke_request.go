@@ -48,9 +48,8 @@ func invokeRequestMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "Failed to parse literal as an int value")
 				}
 			})},
-		{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onMalformed(func(x *exchange) {
-			x.Refuse(http.StatusInternalServerError, "internal_error", "Syntax error")
-		})},
+		{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined,
+			Middleware: onMalformed(refuse(http.StatusInternalServerError, "internal_error", "Syntax error"))},
 		{Name: "malformed-json-422", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Middleware: onMalformed(func(x *exchange) { x.Status = http.StatusUnprocessableEntity })},
 		{Name: "empty-body-is-empty-object", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Middleware: onBody(func(body []byte) []byte {
 			if len(bytes.TrimSpace(body)) == 0 {
@@ -162,13 +161,11 @@ func invokeRequestMutants() []Mutant {
 		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},
 		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPut)},
 		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if x.Method == http.MethodDelete && x.invoked() != "" {
-						site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if x.Method == http.MethodDelete && x.invoked() != "" {
+					site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})},
 		{Name: "get-on-invoke-400", Breaks: Clauses("invoke/post-only"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
 			if x.Method == http.MethodGet {
 				x.Refuse(http.StatusBadRequest, "invalid_json", "Request body must be valid JSON")
@@ -305,19 +302,8 @@ func wholeNumber(text string) string {
 // refuseArguments refuses invokes by their arguments before the bridge receives them.
 func refuseArguments(refused func(arguments map[string]any) bool) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !toInvoke(r) || !isSmall(r) {
-			return false
-		}
-		body := readBody(r)
-		setBody(r, body)
-		arguments, ok := decode(body)["arguments"].(map[string]any)
-		if !ok || !refused(arguments) {
-			return false
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"error":{"code":"invalid_params","message":"The arguments do not fit the schema."}}`)
-		return true
+		arguments, ok := calledIn(r)["arguments"].(map[string]any)
+		return ok && refused(arguments) && refuseAt(w, r, http.StatusBadRequest, "invalid_params", "The arguments do not fit the schema.")
 	})
 }
 
@@ -410,9 +396,6 @@ func readHugeBody(such func(length int64) bool) middleware {
 		if n, _ := io.Copy(io.Discard, r.Body); n < 32<<20 {
 			return false
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"error":{"code":"tool_not_found","message":"There is no such tool."}}`)
-		return true
+		return refuseAt(w, r, http.StatusNotFound, "tool_not_found", "There is no such tool.")
 	})
 }

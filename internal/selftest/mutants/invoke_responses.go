@@ -59,18 +59,7 @@ func invokeErrorMutants() []Mutant {
 			}))},
 		{Name: "times-fail", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the validator throws an exception for every value of a format, so that no call has one",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toInvoke(r) || !isSmall(r) {
-					return false
-				}
-				body := readBody(r)
-				setBody(r, body)
-				if objectIn(decode(body), "arguments")["date_time"] == nil {
-					return false
-				}
-				x := &exchange{Request: r, Header: http.Header{}}
-				x.Refuse(http.StatusInternalServerError, "internal_error", "The bridge failed.")
-				x.writeTo(w)
-				return true
+				return objectIn(calledIn(r), "arguments")["date_time"] != nil && refuseAt(w, r, http.StatusInternalServerError, "internal_error", "The bridge failed.")
 			})},
 		{Name: "invoke-folds-letters", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "names are compared without case by folding: ſ is s, and the Kelvin sign is k",
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool {
@@ -83,19 +72,14 @@ func invokeErrorMutants() []Mutant {
 		{Name: "results-32-levels-deep", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a parser with a limit of depth gives null beyond it",
 			Middleware: onInvoke(func(x *exchange) { x.Body = bytes.ReplaceAll(x.Body, deepLists, []byte("null")) })},
 		{Name: "site-read-in-another-encoding", Breaks: Clauses("invoke/result-exact", "upstream/http-error"), Origin: Peer, Why: "the site's Content-Type names no charset, and Latin-1 was HTTP's default once",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && isCall(r) {
-					latin := []rune{}
-					for _, b := range []byte(peek(resp)) {
-						latin = append(latin, rune(b))
-					}
-					if len(latin) > 0 && len(latin) < maxBuffered && len(string(latin)) > len(latin) {
-						resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(string(latin))), -1
-						resp.Header.Del("Content-Length")
-					}
+			Transport: onCallResponse(func(resp *http.Response) {
+				latin := []rune{}
+				for _, b := range []byte(peek(resp)) {
+					latin = append(latin, rune(b))
 				}
-				return resp, err
+				if len(latin) > 0 && len(latin) < maxBuffered && len(string(latin)) > len(latin) {
+					replaceBody(resp, string(latin))
+				}
 			})},
 		{Name: "violations-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Why: "Drupal's text on a violation of its schema says more than the name of the parameter",
 			Transport: onReply(func(reply map[string]any) {
@@ -111,14 +95,12 @@ func invokeErrorMutants() []Mutant {
 			SiteMiddleware: runHiddenMethods},
 		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "a name that is not listed is used as a method id", Claims: "naming-underscore",
 			Options: useUnderscores, SiteMiddleware: runHiddenMethods},
-		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
-			return onInvoke(func(x *exchange) {
-				authorization := x.Request.Header.Get("Authorization")
-				if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
-					site.call(authorization, x.invoked(), decode(x.Sent)["arguments"])
-				}
-			})
-		}},
+		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+			authorization := x.Request.Header.Get("Authorization")
+			if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
+				site.call(authorization, x.invoked(), decode(x.Sent)["arguments"])
+			}
+		})},
 		{Name: "hidden-method-403", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.invoked()))
 		})},
@@ -210,35 +192,29 @@ func invokeErrorMutants() []Mutant {
 		leakException("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			x.Header.Set("X-Debug-Exception", strconv.QuoteToASCII(text))
 		}),
-		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode >= 500 })
-		})},
-		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
-		})},
-		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
-		})},
+		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
+			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode >= 500
+			})},
+		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
+			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })},
+		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle",
+			Transport: resendCalls(func(_ *http.Request, _ *http.Response, err error) bool { return errors.Is(err, io.EOF) })},
 		{Name: "invoke-compares-the-content-type", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the header is compared as a text, so that a charset is refused",
 			Middleware: refuseWhere(http.StatusUnsupportedMediaType, "unsupported_media_type", func(r *http.Request) bool {
 				is := r.Header.Get("Content-Type")
 				return toInvoke(r) && r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(is), "application/json") && is != "application/json"
 			})},
-		{Name: "calls-follow-redirects", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the language follows a 307 with the method and the body", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(resp *http.Response, err error) bool {
+		{Name: "calls-follow-redirects", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the language follows a 307 with the method and the body",
+			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusTemporaryRedirect
-			})
-		})},
-		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return resendCall(r, next, func(*http.Response, error) bool { return isCall(r) })
-		})},
+			})},
+		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
+			Transport: resendCalls(func(*http.Request, *http.Response, error) bool { return true })},
 		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), MayFail: Clauses("upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module, Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
 		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: repeatResponse(http.StatusInternalServerError)},
-		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusOK {
-				x.Header.Set("Cache-Control", "public, max-age=60")
-			}
-		})},
+		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined,
+			Middleware: onInvoke(atStatus(http.StatusOK, setHeader("Cache-Control", "public, max-age=60")))},
 	}
 }
 

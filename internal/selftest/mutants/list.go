@@ -25,11 +25,7 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "list-byte-order-mark", Breaks: Clauses("list/answers-json"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusOK {
-					x.Body = append([]byte("\xef\xbb\xbf"), x.Body...)
-				}
-			})},
+			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) { x.Body = append([]byte("\xef\xbb\xbf"), x.Body...) }))},
 		{Name: "tools-object-when-empty", Breaks: Clauses("list/has-tools-array", "list/empty-site"), Origin: Module,
 			Middleware: onList(func(p *page) {
 				if len(p.Tools) == 0 {
@@ -77,17 +73,9 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "title-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
-			Middleware: onTool(func(t tool) {
-				if _, ok := t["title"]; !ok {
-					t["title"] = nil
-				}
-			})},
+			Middleware: onTool(setWhereMissing("title", nil))},
 		{Name: "title-empty", Breaks: Clauses("list/tool-optional-members"), Origin: Imagined,
-			Middleware: onTool(func(t tool) {
-				if _, ok := t["title"]; !ok {
-					t["title"] = ""
-				}
-			})},
+			Middleware: onTool(setWhereMissing("title", ""))},
 		{Name: "annotations-list-when-empty", Breaks: Clauses("list/tool-optional-members"), Origin: Module,
 			Middleware: onTool(func(t tool) {
 				if a, ok := t["annotations"].(map[string]any); !ok || len(a) == 0 {
@@ -95,11 +83,7 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
-			Middleware: onTool(func(t tool) {
-				if _, ok := t["outputSchema"]; !ok {
-					t["outputSchema"] = nil
-				}
-			})},
+			Middleware: onTool(setWhereMissing("outputSchema", nil))},
 		{Name: "description-empty", Breaks: Clauses("list/description-not-empty", "mapping/description-is-usage"), Origin: Module,
 			Middleware: onTool(func(t tool) {
 				if d, _ := t["description"].(string); d == t["name"] || d == t["title"] {
@@ -150,7 +134,7 @@ func listMutants() []Mutant {
 					x.Refuse(http.StatusNotFound, "not_found", "No tools are available")
 				}
 			})},
-		{Name: "cursor-hex", Breaks: Clauses("list/cursor-base64-offset"), Origin: Imagined, Middleware: hexCursors},
+		{Name: "cursor-hex", Breaks: Clauses("list/cursor-base64-offset"), Origin: Imagined, Middleware: hexCursors()},
 		{Name: "cursor-unpadded-refused", Breaks: Clauses("list/cursor-base64-offset"), Origin: Imagined,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 				if c := r.URL.Query().Get("cursor"); toList(r) && len(c)%4 != 0 {
@@ -193,18 +177,14 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "cursor-garbage-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Module,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusBadRequest {
-					*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
-				}
-			})},
+			Middleware: onResponse(toList, atStatus(http.StatusBadRequest, func(x *exchange) { *x = *x.Send(http.MethodGet, x.Request.URL.Path, nil) }))},
 		{Name: "cursor-empty-400", Breaks: Clauses("list/cursor-empty"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if q := x.Request.URL.Query(); q.Has("cursor") && q.Get("cursor") == "" {
 					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is empty")
 				}
 			})},
-		{Name: "cursor-leaks-hidden-name", Breaks: Clauses("list/cursor-no-leak"), Origin: Peer, Claims: "-cursor-base64-offset", Middleware: leakyCursors},
+		{Name: "cursor-leaks-hidden-name", Breaks: Clauses("list/cursor-no-leak"), Origin: Peer, Claims: "-cursor-base64-offset", Middleware: leakyCursors()},
 		{Name: "unknown-query-400", Breaks: Clauses("list/unknown-query-ignored"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				for name := range x.Request.URL.Query() {
@@ -328,11 +308,7 @@ func prefixedCursors(prefix string) middleware {
 
 // onBadCursor changes the refusals of cursors.
 func onBadCursor(change func(x *exchange)) middleware {
-	return onResponse(toList, func(x *exchange) {
-		if x.Status == http.StatusBadRequest {
-			change(x)
-		}
-	})
+	return onResponse(toList, atStatus(http.StatusBadRequest, change))
 }
 
 // alternatingOrder swaps the first two tools of every second list.
@@ -346,18 +322,15 @@ func alternatingOrder() middleware {
 }
 
 // hexCursors writes the offsets in cursors in hexadecimal.
-func hexCursors(next http.Handler) http.Handler {
-	changed := onList(func(p *page) {
-		if c, _ := p.Object["nextCursor"].(string); c != "" {
-			p.Object["nextCursor"] = fmt.Sprintf("%x", offset(c))
-		}
-	})(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n, err := strconv.ParseInt(r.URL.Query().Get("cursor"), 16, 32); toList(r) && err == nil {
-			r.URL.RawQuery = "cursor=" + url.QueryEscape(cursorAt(int(n)))
-		}
-		changed.ServeHTTP(w, r)
-	})
+func hexCursors() middleware {
+	return translateCursors(
+		func(_ *http.Request, cursor string) string { return fmt.Sprintf("%x", offset(cursor)) },
+		func(_ *http.Request, given string) string {
+			if n, err := strconv.ParseInt(given, 16, 32); err == nil {
+				return cursorAt(int(n))
+			}
+			return given
+		})
 }
 
 // singleUseCursors refuses a cursor that the caller used before.
@@ -373,23 +346,19 @@ func singleUseCursors() middleware {
 
 // leakyCursors puts the name of a hidden method into cursors, as a bridge does that filters tools after
 // it cut the pages.
-func leakyCursors(next http.Handler) http.Handler {
-	const hidden = "node.delete"
-	changed := onList(func(p *page) {
-		if c, _ := p.Object["nextCursor"].(string); c != "" {
-			p.Object["nextCursor"] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf(`{"after":%q,"offset":%d}`, hidden, offset(c))))
-		}
-	})(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := base64.StdEncoding.DecodeString(r.URL.Query().Get("cursor"))
-		var n int
-		if toList(r) && err == nil {
-			if _, err := fmt.Sscanf(string(raw), `{"after":"`+hidden+`","offset":%d}`, &n); err == nil {
-				r.URL.RawQuery = "cursor=" + url.QueryEscape(cursorAt(n))
+func leakyCursors() middleware {
+	return translateCursors(
+		func(_ *http.Request, cursor string) string {
+			return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"after":"node.delete","offset":%d}`, offset(cursor)))
+		},
+		func(_ *http.Request, given string) string {
+			raw, _ := base64.StdEncoding.DecodeString(given)
+			var n int
+			if _, err := fmt.Sscanf(string(raw), `{"after":"node.delete","offset":%d}`, &n); err == nil {
+				return cursorAt(n)
 			}
-		}
-		changed.ServeHTTP(w, r)
-	})
+			return given
+		})
 }
 
 // cachePagesByCursor stores the page that a cursor leads to and sends it to every caller that uses the cursor.

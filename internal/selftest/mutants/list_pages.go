@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unicode"
 )
@@ -73,51 +72,18 @@ func listPageMutants() []Mutant {
 // refuseWhere refuses the requests that match before the bridge sees them.
 func refuseWhere(status int, code string, matches func(*http.Request) bool) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !matches(r) {
-			return false
-		}
-		x := &exchange{Request: r, Method: r.Method, Header: http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}}
-		x.Refuse(status, code, "The request has a name or arguments that cannot be read.")
-		x.writeTo(w)
-		return true
+		return matches(r) && refuseAt(w, r, status, code, "The request has a name or arguments that cannot be read.")
 	})
 }
 
 // shareFirstContext sends callers with the same credentials who list at the same time one response, which is lost if the
 // first of them leaves.
 func shareFirstContext() middleware {
-	type flight struct {
-		done     chan struct{}
-		response *exchange
-	}
-	var mu sync.Mutex
-	flights := map[string]*flight{}
-	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toList(r) || r.Method != http.MethodGet || r.URL.RawQuery != "" {
-			return false
+	first := func(r *http.Request) bool { return toList(r) && r.Method == http.MethodGet && r.URL.RawQuery == "" }
+	return shareFlights(first, func(r *http.Request, _ []byte) string { return fmt.Sprint(r.Header) }, func(x *exchange) {
+		if x.Request.Context().Err() != nil {
+			x.Refuse(http.StatusBadGateway, "upstream_error", "The site did not respond.")
 		}
-		key := fmt.Sprint(r.Header)
-		mu.Lock()
-		f, joined := flights[key]
-		if !joined {
-			f = &flight{done: make(chan struct{})}
-			flights[key] = f
-		}
-		mu.Unlock()
-		if !joined {
-			f.response = record(next, r, nil)
-			if r.Context().Err() != nil {
-				f.response.Refuse(http.StatusBadGateway, "upstream_error", "The site did not respond.")
-			}
-			mu.Lock()
-			delete(flights, key)
-			mu.Unlock()
-			close(f.done)
-		}
-		<-f.done
-		own := *f.response
-		own.writeTo(w)
-		return true
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
@@ -96,46 +97,33 @@ func refuseUnderLoad(busy, nth int64) middleware {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprint(w, `{"error":{"code":"overloaded","message":"Too many requests are under way."}}`)
+		refuseAt(w, r, http.StatusServiceUnavailable, "overloaded", "Too many requests are under way.")
 	})
 }
 
 // coalesceCalls runs a caller's equal concurrent calls once.
 func coalesceCalls() middleware {
-	type flight struct {
-		landed   chan struct{}
-		response *exchange
-	}
-	var mu sync.Mutex
-	flights := map[string]*flight{}
+	return shareFlights(func(r *http.Request) bool { return toInvoke(r) && isSmall(r) }, func(r *http.Request, body []byte) string {
+		return r.Method + r.Header.Get("Authorization") + string(body)
+	}, func(*exchange) {})
+}
+
+// shareFlights sends equal requests that match and are under way at the same time the response to the first of them, changed.
+func shareFlights(matches func(*http.Request) bool, key func(r *http.Request, body []byte) string, change func(x *exchange)) middleware {
+	var flights singleflight.Group
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !toInvoke(r) || !isSmall(r) {
+		if !matches(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		body := readBody(r)
-		key := r.Method + r.Header.Get("Authorization") + string(body)
-		mu.Lock()
-		f, under := flights[key]
-		if !under {
-			f = &flight{landed: make(chan struct{})}
-			flights[key] = f
-		}
-		mu.Unlock()
-		if !under {
-			f.response = record(next, r, body)
-			mu.Lock()
-			delete(flights, key)
-			mu.Unlock()
-			close(f.landed)
-		}
-		<-f.landed
-		own := *f.response
+		response, _, _ := flights.Do(key(r, body), func() (any, error) {
+			x := record(next, r, body)
+			change(x)
+			return x, nil
+		})
+		own := *response.(*exchange)
 		own.writeTo(w)
 	})
 }
@@ -383,9 +371,6 @@ func limitCalls(perSec rate.Limit, burst int) middleware {
 			return false
 		}
 		w.Header().Set("Retry-After", "1")
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusTooManyRequests)
-		fmt.Fprint(w, `{"error":{"code":"rate_limited","message":"Too many calls."}}`)
-		return true
+		return refuseAt(w, r, http.StatusTooManyRequests, "rate_limited", "Too many calls.")
 	})
 }

@@ -92,11 +92,7 @@ func mappingMutants() []Mutant {
 		{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
 			Middleware: onTool(func(t tool) { delete(t, "outputSchema") })},
 		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one is added where the method declares none",
-			Middleware: onTool(func(t tool) {
-				if _, ok := t["outputSchema"]; !ok {
-					t["outputSchema"] = map[string]any{"type": "object"}
-				}
-			})},
+			Middleware: onTool(setWhereMissing("outputSchema", map[string]any{"type": "object"}))},
 		{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "revision 2025-06-18 allows only objects",
 			Middleware: onTool(func(t tool) {
 				if s, ok := t["outputSchema"].(map[string]any); ok && s["type"] != "object" {
@@ -182,11 +178,7 @@ func mappingMutants() []Mutant {
 				schema["required"] = all
 			})},
 		{Name: "required-empty-list", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Why: "Draft 4 and some clients forbid an empty list",
-			Middleware: onInput(func(s map[string]any) {
-				if _, ok := s["required"]; !ok {
-					s["required"] = []any{}
-				}
-			})},
+			Middleware: onInput(setWhereMissing("required", []any{}))},
 		{Name: "required-first-only", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) {
 				if all := required(s); len(all) > 1 {
@@ -226,11 +218,7 @@ func mappingMutants() []Mutant {
 					return v
 				})
 			})},
-		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			r = r.Clone(r.Context())
-			r.Header.Del("Accept-Language")
-			return next.RoundTrip(r)
-		})},
+		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteHeader(func(h http.Header) { h.Del("Accept-Language") })},
 		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
 		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
 			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
@@ -269,13 +257,9 @@ func mappingVariants() []Mutant {
 		})},
 		{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", MayFail: Clauses("list/description-not-empty"), Middleware: onToolWithoutUsage(func(t tool) { t["description"] = "" })},
 		{Name: "no-usage-other-words", Why: "the contract leaves open what replaces an empty usage", Middleware: onToolWithoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
-		{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Transport: onDiscovery(func(index map[string]any) {
-			methods, _ := index["data"].([]any)
-			index["data"] = slices.DeleteFunc(methods, func(m any) bool {
-				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
-				_, list := attributes["params"].([]any)
-				return list
-			})
+		{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Transport: withoutMethods(func(m map[string]any) bool {
+			_, list := objectIn(m, "attributes")["params"].([]any)
+			return list
 		})},
 	}
 }
@@ -343,21 +327,9 @@ func renameTaxonomy(prefix string) func(string) string {
 
 func useUnderscores(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
 
-func onDescription(change func(string) string) middleware {
-	return onTool(func(t tool) {
-		if d, ok := t["description"].(string); ok {
-			t["description"] = change(d)
-		}
-	})
-}
+func onDescription(change func(string) string) middleware { return onTextOf("description", change) }
 
-func onAnnotations(change func(map[string]any)) middleware {
-	return onTool(func(t tool) {
-		if a, ok := t["annotations"].(map[string]any); ok {
-			change(a)
-		}
-	})
-}
+func onAnnotations(change func(map[string]any)) middleware { return onMember("annotations", change) }
 
 // emptyAsList writes an empty property list as PHP does.
 func emptyAsList(schema map[string]any) {
@@ -403,12 +375,10 @@ func onPositional(change func(schema, properties map[string]any)) middleware {
 // firstLanguage requests discovery always in the language of the first request.
 func firstLanguage() transport {
 	languages := newMemory[string]()
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		if requested := r.Header.Get("Accept-Language"); requested != "" {
-			r.Header.Set("Accept-Language", languages.keep("", requested))
+	return onSiteHeader(func(h http.Header) {
+		if requested := h.Get("Accept-Language"); requested != "" {
+			h.Set("Accept-Language", languages.keep("", requested))
 		}
-		return next.RoundTrip(r)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // onTextOf changes a text of every tool in list and describe.
@@ -27,11 +28,7 @@ func mappingValueMutants() []Mutant {
 		"mapping/properties-complete", "mapping/param-description")
 	return []Mutant{
 		{Name: "titles-cut-at-60", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "a column or a widget takes 60 characters",
-			Middleware: onTool(func(t tool) {
-				if title, ok := t["title"].(string); ok && len([]rune(title)) > 60 {
-					t["title"] = string([]rune(title)[:60])
-				}
-			})},
+			Middleware: onTextOf("title", func(s string) string { return string([]rune(s)[:min(60, utf8.RuneCountInString(s))]) })},
 		{Name: "typographic-quotes-straightened", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "a text filter makes texts plain", Middleware: onTextOf("description", func(s string) string {
 			return strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'").Replace(s)
 		})},
@@ -163,15 +160,8 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
 			Middleware: onProperty(func(p map[string]any) {
-				switch d := p["default"].(type) {
-				case map[string]any:
-					if len(d) == 0 {
-						delete(p, "default")
-					}
-				case []any:
-					if len(d) == 0 {
-						delete(p, "default")
-					}
+				if d := string(encode(p["default"])); d == "{}" || d == "[]" {
+					delete(p, "default")
 				}
 			})},
 	}

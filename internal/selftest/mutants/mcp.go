@@ -262,11 +262,7 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-notification-200", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
-			Middleware: onResponse(toMCP, func(x *exchange) {
-				if x.Status == http.StatusAccepted {
-					x.Status = http.StatusOK
-				}
-			})},
+			Middleware: onResponse(toMCP, atStatus(http.StatusAccepted, func(x *exchange) { x.Status = http.StatusOK }))},
 		{Name: "mcp-notification-answered", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusAccepted {

@@ -94,9 +94,7 @@ type tool = map[string]any
 
 // onTool changes every tool in the responses of list and describe.
 func onTool(change func(t tool)) middleware {
-	return onResponse(toToolViews, func(x *exchange) {
-		x.eachTool(change)
-	})
+	return onResponse(toToolViews, func(x *exchange) { x.eachTool(change) })
 }
 
 // eachTool changes every tool in a response of list or describe.
@@ -119,6 +117,47 @@ func (x *exchange) eachTool(change func(t tool)) {
 
 // onInvoke changes the responses of invoke.
 func onInvoke(change func(x *exchange)) middleware { return onResponse(toInvoke, change) }
+
+// withSite changes the responses to the requests that match, with requests of its own to the site.
+func withSite(matches func(*http.Request) bool, change func(site *siteClient, x *exchange)) func(*siteClient) middleware {
+	return func(site *siteClient) middleware { return onResponse(matches, func(x *exchange) { change(site, x) }) }
+}
+
+// atStatus changes responses with a status.
+func atStatus(status int, change func(x *exchange)) func(x *exchange) {
+	return func(x *exchange) {
+		if x.Status == status {
+			change(x)
+		}
+	}
+}
+
+func setHeader(name, value string) func(x *exchange) {
+	return func(x *exchange) { x.Header.Set(name, value) }
+}
+
+func dropHeader(name string) func(x *exchange) { return func(x *exchange) { x.Header.Del(name) } }
+
+func refuse(status int, code, message string) func(x *exchange) {
+	return func(x *exchange) { x.Refuse(status, code, message) }
+}
+
+// refuseAt refuses a request in place of the bridge.
+func refuseAt(w http.ResponseWriter, r *http.Request, status int, code, message string) (handled bool) {
+	x := &exchange{Request: r, Method: r.Method, Header: http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}}
+	x.Refuse(status, code, message)
+	x.writeTo(w)
+	return true
+}
+
+// setWhereMissing sets a member of the objects that lack it.
+func setWhereMissing(name string, value any) func(object map[string]any) {
+	return func(object map[string]any) {
+		if !has(object, name) {
+			object[name] = value
+		}
+	}
+}
 
 // onResult changes the results of invokes that succeed.
 func onResult(change func(result any) any) middleware {
@@ -160,14 +199,16 @@ func onCode(code string, change func(x *exchange)) middleware {
 	})
 }
 
-// onInput changes the inputSchema of every tool.
-func onInput(change func(schema map[string]any)) middleware {
+// onMember changes a member of every tool, where it is an object.
+func onMember(name string, change func(object map[string]any)) middleware {
 	return onTool(func(t tool) {
-		if schema, ok := t["inputSchema"].(map[string]any); ok {
-			change(schema)
+		if object, ok := t[name].(map[string]any); ok {
+			change(object)
 		}
 	})
 }
+
+func onInput(change func(schema map[string]any)) middleware { return onMember("inputSchema", change) }
 
 // onProperties changes the property list of every tool with parameters.
 func onProperties(change func(schema, properties map[string]any)) middleware {
@@ -303,6 +344,16 @@ func onBody(change func(body []byte) []byte) middleware {
 			setBody(r, change(readBody(r)))
 		}
 	})
+}
+
+// calledIn decodes the body of an invoke before the bridge reads it; nil for any other request.
+func calledIn(r *http.Request) map[string]any {
+	if !toInvoke(r) || !isSmall(r) {
+		return nil
+	}
+	body := readBody(r)
+	setBody(r, body)
+	return decode(body)
 }
 
 // offset decodes a cursor of the reference; 0 for the first page or another form.

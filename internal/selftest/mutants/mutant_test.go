@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -25,9 +26,8 @@ func TestEntriesAreWellFormed(t *testing.T) {
 			seen[m.Name] = true
 			must.Expect(t, words.MatchString(m.Name), "%s: a name is words joined by hyphens", m.Name)
 			for _, id := range slices.Concat(m.Breaks, m.MayFail) {
-				if _, ok := clauses.Clause(id); !ok {
-					t.Errorf("%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
-				}
+				_, ok := clauses.Clause(id)
+				must.Expect(t, ok, "%s: %s is not in the contract; the nearest is %s", m.Name, id, suggest.Nearest(id, clauses.IDs()))
 			}
 			_, err := engine.Claim(testbed.Profiles()[0].Capabilities, m.Claims)
 			must.Expect(t, err == nil, "%s: %v", m.Name, err)
@@ -84,4 +84,69 @@ func TestEntriesShareNoState(t *testing.T) {
 	}
 	want := []int{200, 400, 200, 400}
 	must.Expect(t, slices.Equal(statuses, want), "the statuses are %v, not %v", statuses, want)
+}
+
+// A known fault of one tool, caller or row must not hide another one's.
+func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
+	for _, c := range []struct {
+		clause     string
+		middleware middleware
+		reported   []reports.Finding // without messages
+	}{
+		{"list/pages-cover-all-once", onList(func(p *page) {
+			p.Tools = slices.DeleteFunc(p.Tools, func(v any) bool {
+				name := v.(map[string]any)["name"]
+				return name == "whoami" || name == "content.list" && caller(p.Request) == "admin"
+			})
+		}), []reports.Finding{{Tool: "whoami"}, {Tool: "whoami", Identity: "discoverer"}, {Tool: "content.list", Identity: "admin"}, {Tool: "whoami", Identity: "admin"}}},
+		{"access/bad-credentials", onResponse(toList, func(x *exchange) {
+			if _, password, _ := x.Request.BasicAuth(); password == "" && x.Status == http.StatusUnauthorized {
+				x.Status = http.StatusInternalServerError
+			}
+		}), []reports.Finding{{Identity: "a digest"}, {Identity: "an unknown scheme"}, {Identity: "no base64"}, {Identity: "no base64 characters"},
+			{Identity: "no colon"}, {Identity: "no scheme"}, {Identity: "nothing after the scheme"}, {Identity: "the scheme alone"}}},
+		{"errors/status-agrees", onRefusal(func(x *exchange) {
+			if who := caller(x.Request); who == "outsider" || who == "norpc" {
+				x.Status = http.StatusOK
+			}
+		}), []reports.Finding{{Identity: "outsider"}, {Identity: "outsider"}, {Identity: "norpc"}}},
+	} {
+		bed := must.Get(testbed.Start(Mutant{Middleware: c.middleware}.Testbed()))(t)
+		report, err := engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, Advance: bed.Advance}, Only: []string{c.clause}, Capabilities: bed.Profile.Capabilities})
+		bed.Close()
+		must.Do(t, err)
+		var reported []reports.Finding
+		for _, f := range report.Results[0].Findings {
+			reported = append(reported, reports.Finding{Tool: f.Tool, Identity: f.Identity})
+		}
+		must.Expect(t, slices.Equal(reported, c.reported), "%s: the findings are %v, not %v", c.clause, reported, c.reported)
+	}
+}
+
+// What fails of a broken proxy names it and what to change; a page of the bridge's own is not the proxy's for its header.
+func TestBrokenProxiesAreNamed(t *testing.T) {
+	for _, area := range Areas() {
+		for _, m := range brokenProxies(area.Name) {
+			t.Run(m.Name, func(t *testing.T) {
+				bed := must.Get(testbed.Start(m.Testbed()))(t)
+				defer bed.Close()
+				capabilities := bed.Profile.Capabilities
+				if m.Claims != "" {
+					capabilities = append(capabilities[:len(capabilities):len(capabilities)], m.Claims)
+				}
+				report := must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL}, engine.Options{Site: engine.Site{Drupal: bed.Drupal},
+					Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL, UpstreamTimeout: testbed.UpstreamTimeout, Advance: bed.Advance}, Only: m.Breaks[:1], Capabilities: capabilities}))(t)
+				r := report.Results[0]
+				must.Need(t, !strings.HasPrefix(r.Message, "the machine is overloaded"), "%v", "SKIPPED: "+r.Message)
+				if strings.HasPrefix(m.Name, "proxy-") && (!strings.Contains(r.Message, "nginx (Server: nginx/1.22.1)") || !strings.Contains(r.Message, "the proxy, not the bridge")) {
+					t.Errorf("%s: the proxy is not named: %s", r.ID, r.Message)
+				}
+				for _, f := range r.Findings {
+					must.Expect(t, m.Name != "html-errors-as-if-by-nginx" || f.Proxy == "",
+						"%s: a page of the bridge counts as the proxy's: %s", r.ID, f.Message)
+				}
+				must.Expect(t, report.Target.Proxy != "", "the report does not say that a proxy was seen")
+			})
+		}
+	}
 }

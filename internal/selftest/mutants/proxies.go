@@ -31,11 +31,8 @@ func brokenProxies(area string) []Mutant {
 			x.Header.Set("Content-Length", fmt.Sprint(len(x.Body)))
 			x.Body = x.Body[:min(len(x.Body), most)]
 		}))},
-		{Name: "proxy-replaces-404", Breaks: Clauses("errors/envelope", "describe/unknown-404", "describe/name-not-scalar", "describe/reflects-safely", "invoke/unknown-404", "invoke/execution-error-500", "http/trailing-and-case"), Origin: Peer, Why: "proxy_intercept_errors and error_page", Middleware: asNginx(onRefusal(func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				nginxPage(x.Header, &x.Body, x.Status)
-			}
-		}))},
+		{Name: "proxy-replaces-404", Breaks: Clauses("errors/envelope", "describe/unknown-404", "describe/name-not-scalar", "describe/reflects-safely", "invoke/unknown-404", "invoke/execution-error-500", "http/trailing-and-case"), Origin: Peer, Why: "proxy_intercept_errors and error_page",
+			Middleware: asNginx(onRefusal(atStatus(http.StatusNotFound, func(x *exchange) { nginxPage(x.Header, &x.Body, x.Status) })))},
 		{Name: "proxy-gives-up-early", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "proxy_read_timeout is shorter than the bridge waits for its site", Middleware: asNginx(givesUpEarly)},
 		{Name: "proxy-drops-mcp-session", Breaks: Clauses("mcp/initialize", "mcp/tools-list", "mcp/unknown-tool", "mcp/invalid-arguments",
 			"mcp/execution-error", "mcp/undeclared-argument", "mcp/empty-map"), MayFail: Clauses("mapping/language"), MCP: true, Origin: Peer, Why: "only known headers are passed on",
@@ -65,11 +62,7 @@ func brokenProxies(area string) []Mutant {
 			}
 		}))},
 		{Name: "closes-after-404-as-if-by-apache", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Why: "Apache closes after a 400, and after no 404", Middleware: func(next http.Handler) http.Handler {
-			return serverHeader("Apache/2.4.62 (Debian)", onRefusal(func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Header.Set("Connection", "close")
-				}
-			})(next))
+			return serverHeader("Apache/2.4.62 (Debian)", onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))(next))
 		}},
 	}
 	return slices.DeleteFunc(all, func(m Mutant) bool { return !strings.HasPrefix(m.Breaks[0], area+"/") })
@@ -108,11 +101,7 @@ func rightProxies() []Mutant {
 				w.WriteHeader(http.StatusBadGateway)
 				io.WriteString(w, "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>502 Proxy Error</title>\n</head><body>\n<h1>Proxy Error</h1>\n</body></html>\n") //nolint:errcheck // the caller has gone
 				return true
-			})(onRefusal(func(x *exchange) {
-				if x.Status == http.StatusBadRequest {
-					x.Header.Set("Connection", "close")
-				}
-			})(next)))
+			})(onRefusal(atStatus(http.StatusBadRequest, setHeader("Connection", "close")))(next)))
 		}},
 	}
 }

@@ -88,9 +88,7 @@ func errorRemedies() []Remedy {
 		}))},
 		{Clause: "http/trailing-and-case", Mutant: "unknown-path-html", Front: front(onResponse(func(r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, "/mcp/") && !toToolViews(r) && !toInvoke(r) && !strings.HasPrefix(r.URL.Path, "/mcp/admin/")
-		}, func(x *exchange) {
-			x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.")
-		}))},
+		}, func(x *exchange) { x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.") }))},
 		{Clause: "http/keep-alive-after-error", Mutant: "closes-after-404", Front: front(onRefusal(func(x *exchange) { x.Header.Del("Connection") }))}, // record has read the body
 		{Clause: "fresh/version", Mutant: "unversioned", Front: front(versioned)},
 		{Clause: "filter/rate-limit", Mutant: "rate-limit-without-retry-after", Front: front(onRefusal(func(x *exchange) {

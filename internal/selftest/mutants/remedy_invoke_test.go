@@ -134,21 +134,9 @@ func allowOnly(matches func(*http.Request) bool, methods ...string) middleware {
 		if !matches(r) || r.Method == http.MethodOptions || slices.Contains(methods, r.Method) {
 			return false
 		}
-		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "Use "+methods[0]+".", http.Header{"Allow": {strings.Join(methods, ", ")}})
-		return true
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		return refuseAt(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "Use "+methods[0]+".")
 	})
-}
-
-// refuse sends an error in the envelope.
-func refuse(w http.ResponseWriter, status int, code, message string, header http.Header) {
-	for name, values := range header {
-		w.Header()[name] = values
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "private, no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	w.Write(encode(map[string]any{"error": map[string]any{"code": code, "message": message}})) //nolint:errcheck // the caller has gone
 }
 
 // fault says what is wrong with the body of a call; "" for nothing.
@@ -227,9 +215,9 @@ func boundBody(next http.Handler) http.Handler {
 		}
 		switch {
 		case len(body) > 2<<20:
-			refuse(w, http.StatusRequestEntityTooLarge, "request_too_large", "The body is larger than 2 MiB.", nil)
+			refuseAt(w, r, http.StatusRequestEntityTooLarge, "request_too_large", "The body is larger than 2 MiB.")
 		case deepest > 512:
-			refuse(w, http.StatusBadRequest, "invalid_json", "The body is nested deeper than 512 levels.", nil)
+			refuseAt(w, r, http.StatusBadRequest, "invalid_json", "The body is nested deeper than 512 levels.")
 		default:
 			return false
 		}
@@ -322,7 +310,6 @@ func lookUp(next http.Handler) http.Handler {
 				return false
 			}
 		}
-		refuse(w, http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name), nil)
-		return true
+		return refuseAt(w, r, http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 	})(next)
 }

@@ -58,8 +58,7 @@ func mcpRemedies() []Remedy {
 			if !toMCP(r) || origin == "" || origin == "http://"+r.Host {
 				return false
 			}
-			refuse(w, http.StatusForbidden, "access_denied", "This origin is not allowed.", nil)
-			return true
+			return refuseAt(w, r, http.StatusForbidden, "access_denied", "This origin is not allowed.")
 		}))},
 		{Clause: "mcp/notification-202", Mutant: "mcp-notification-answered", Front: front(onResponse(toMCP, func(x *exchange) {
 			if sent := decode(x.Sent); sent["method"] != nil && !has(sent, "id") && x.Status < 300 {
@@ -188,9 +187,8 @@ func refuseTokens(wrong func(t token) bool) func(testbed.Backends) middleware {
 			if t.header == nil || t.claims == nil || !wrong(t) {
 				return false
 			}
-			refuse(w, http.StatusUnauthorized, "authentication_required", "The token is refused.",
-				http.Header{"Www-Authenticate": {bearerChallenge(&exchange{Request: r})}})
-			return true
+			w.Header().Set("WWW-Authenticate", bearerChallenge(&exchange{Request: r}))
+			return refuseAt(w, r, http.StatusUnauthorized, "authentication_required", "The token is refused.")
 		})
 	}
 }

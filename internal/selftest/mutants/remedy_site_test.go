@@ -131,13 +131,11 @@ func sameOrigin(next http.Handler) http.Handler {
 		}
 		kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 		if kind != "application/json" {
-			refuse(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json.", nil)
-			return true
+			return refuseAt(w, r, http.StatusUnsupportedMediaType, "unsupported_media_type", "Send application/json.")
 		}
 		origin, err := url.Parse(r.Header.Get("Origin"))
 		if r.Header.Get("Origin") != "" && (err != nil || origin.Host != r.Host) && r.Header.Get("X-CSRF-Token") == "" {
-			refuse(w, http.StatusForbidden, "access_denied", "The call comes from another site.", nil)
-			return true
+			return refuseAt(w, r, http.StatusForbidden, "access_denied", "The call comes from another site.")
 		}
 		return false
 	})(next)

@@ -48,9 +48,7 @@ func toolRemedies() []Remedy {
 		{Clause: "mapping/input-object", Mutant: "input-schema-empty-without-parameters", Front: front(onTool(func(t tool) {
 			input, _ := t["inputSchema"].(map[string]any)
 			outer := map[string]any{"type": "object", "properties": map[string]any{}}
-			for name, value := range input {
-				outer[name] = value
-			}
+			maps.Copy(outer, input)
 			outer["type"] = "object"
 			t["inputSchema"] = outer
 		}))},
@@ -243,9 +241,7 @@ func copyParameters(t tool, site map[string]any, _ []string) {
 		published, _ = jsonschema.Inlined(published).(map[string]any) // a reference would lead out of the parameter
 		walkObjects(published, withItems)
 		clear(property)
-		for keyword, value := range published {
-			property[keyword] = value
-		}
+		maps.Copy(property, published)
 		if d, _ := definition(parameter)["description"].(string); d != "" {
 			property["description"] = d
 		}
@@ -288,9 +284,7 @@ func fieldType(name string, schema func(published map[string]any) map[string]any
 			for keyword, value := range schema(published) {
 				property[keyword] = value
 			}
-			for keyword, value := range kept {
-				property[keyword] = value
-			}
+			maps.Copy(property, kept)
 		})
 	}
 }

@@ -49,7 +49,7 @@ func schemaMutants() []Mutant {
 				s["definitions"] = map[string]any{"node": map[string]any{"$ref": "file:///var/www/html/schema/node.json"}}
 			})},
 		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded"), Origin: Imagined,
-			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"menu": nest(40)} })},
+			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"menu": objectsWithin(40)} })},
 		{Name: "schema-100-KiB", Breaks: Clauses("schema/bounded"), Origin: Imagined,
 			Middleware: onTool(func(t tool) {
 				if s, ok := t["inputSchema"].(map[string]any); ok && strings.HasPrefix(t["name"].(string), "taxonomy.") {
@@ -117,21 +117,7 @@ func moveToDefinitions(schema, properties map[string]any) {
 	}
 }
 
-func onOutput(change func(schema map[string]any)) middleware {
-	return onTool(func(t tool) {
-		if s, ok := t["outputSchema"].(map[string]any); ok {
-			change(s)
-		}
-	})
-}
-
-// nest returns an object schema of the given depth.
-func nest(depth int) map[string]any {
-	if depth == 0 {
-		return map[string]any{"type": "string"}
-	}
-	return map[string]any{"type": "object", "properties": map[string]any{"below": nest(depth - 1)}}
-}
+func onOutput(change func(schema map[string]any)) middleware { return onMember("outputSchema", change) }
 
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
@@ -192,26 +178,18 @@ func translateMutants() []Mutant {
 		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that resolves it never ends",
 			Middleware: listsAlso("bad.cyclic_ref", circular)},
 		{Name: "bounds-of-zero-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined,
-			Why: "a bound has to be positive, and a tool with one of zero is rejected",
-			Transport: onDiscovery(func(index map[string]any) {
-				methods, _ := index["data"].([]any)
-				index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })
-			})},
+			Why:       "a bound has to be positive, and a tool with one of zero is rejected",
+			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
-			Transport: onDiscovery(func(index map[string]any) {
-				methods, _ := index["data"].([]any)
-				index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })
-			})},
+			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })},
 	}
 }
 
 // translateVariants leave out methods that they cannot translate.
 func translateVariants() []Mutant {
 	return []Mutant{
-		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one", Transport: onDiscovery(func(index map[string]any) {
-			methods, _ := index["data"].([]any)
-			index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })
-		})},
+		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
+			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}
 }
 
@@ -230,9 +208,7 @@ func onParameter(tool, param string, change func(schema map[string]any)) middlew
 func replaceWith(members map[string]any) func(map[string]any) {
 	return func(schema map[string]any) {
 		clear(schema)
-		for name, value := range members {
-			schema[name] = value
-		}
+		maps.Copy(schema, members)
 	}
 }
 

@@ -77,14 +77,7 @@ func sessionMutants() []Mutant {
 		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
 		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",
-			Middleware: onPassword(func(password string) string {
-				return strings.Map(func(c rune) rune {
-					if c > 0x7e {
-						return '?'
-					}
-					return c
-				}, password)
-			})},
+			Middleware: onPassword(inASCII)},
 		{Name: "user-names-percent-decoded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials pass a function for URLs",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if name, password, ok := r.BasicAuth(); ok {
@@ -95,6 +88,16 @@ func sessionMutants() []Mutant {
 			})},
 		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
 	}
+}
+
+// inASCII writes ? for what is not ASCII.
+func inASCII(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c > 0x7e {
+			return '?'
+		}
+		return c
+	}, text)
 }
 
 // onPassword changes the password of HTTP Basic authentication.
@@ -217,14 +220,7 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-text-in-ascii", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "structuredContent is right, and the text that models read has passed another encoder",
 			Middleware: onCallResult(func(result map[string]any) {
 				if _, structured := result["structuredContent"]; structured {
-					result["content"] = mapValues(result["content"], onStrings(func(text string) string {
-						return strings.Map(func(c rune) rune {
-							if c > 0x7e {
-								return '?'
-							}
-							return c
-						}, text)
-					}))
+					result["content"] = mapValues(result["content"], onStrings(inASCII))
 				}
 			})},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +31,33 @@ func onSiteRequest(handle func(r *http.Request, next http.RoundTripper) (*http.R
 
 // isCall reports whether a request is a method call; the others are discovery.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/jsonrpc") }
+
+// onSiteHeader changes the header of every request to the site.
+func onSiteHeader(change func(h http.Header)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		change(r.Header)
+		return next.RoundTrip(r)
+	})
+}
+
+// onCallResponse changes the HTTP responses to calls.
+func onCallResponse(change func(resp *http.Response)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && isCall(r) {
+			change(resp)
+		}
+		return resp, err
+	})
+}
+
+// replaceBody replaces the body of a response, which was read.
+func replaceBody(resp *http.Response, body string) {
+	resp.Body.Close()
+	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	resp.Header.Del("Content-Length")
+}
 
 // onCall changes the JSON-RPC request of a call before it is sent.
 func onCall(change func(r *http.Request, call map[string]any)) transport {
@@ -73,10 +101,16 @@ func onMethods(change func(id string, attributes map[string]any)) transport {
 	})
 }
 
-// onReply changes the JSON-RPC response to a call before the bridge reads it.
-func onReply(change func(reply map[string]any)) transport {
-	return onSiteResponse(isCall, change)
+// withoutMethods leaves out of discovery the methods that a test finds.
+func withoutMethods(found func(m map[string]any) bool) transport {
+	return onDiscovery(func(index map[string]any) {
+		methods, _ := index["data"].([]any)
+		index["data"] = slices.DeleteFunc(methods, func(m any) bool { return found(m.(map[string]any)) })
+	})
 }
+
+// onReply changes the JSON-RPC response to a call before the bridge reads it.
+func onReply(change func(reply map[string]any)) transport { return onSiteResponse(isCall, change) }
 
 // onDiscovery changes what the site shows of its methods.
 func onDiscovery(change func(index map[string]any)) transport {
@@ -95,11 +129,8 @@ func onSiteResponse(matches func(*http.Request) bool, change func(map[string]any
 			resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
 			return resp, nil
 		}
-		resp.Body.Close()
 		change(object)
-		body = encode(object)
-		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		resp.Header.Del("Content-Length")
+		replaceBody(resp, string(encode(object)))
 		return resp, nil
 	})
 }
@@ -128,8 +159,12 @@ type siteClient struct {
 
 // call calls a method with an Authorization header and returns the JSON-RPC response; nil when there is none.
 func (w *siteClient) call(authorization, method string, params any) map[string]any {
-	body := encode(map[string]any{"jsonrpc": "2.0", "id": "mutant", "method": method, "params": params})
-	req, err := http.NewRequest(http.MethodPost, w.site+"/jsonrpc", bytes.NewReader(body))
+	return w.send(http.MethodPost, "/jsonrpc", authorization, encode(map[string]any{"jsonrpc": "2.0", "id": "mutant", "method": method, "params": params}))
+}
+
+// send sends a request with an Authorization header and returns the object in the response; nil when there is none.
+func (w *siteClient) send(verb, path, authorization string, body []byte) map[string]any {
+	req, err := http.NewRequest(verb, w.site+path, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
@@ -187,21 +222,7 @@ func (w *siteClient) hides(authorization, id string) bool {
 
 // method returns the attributes of a method as the site shows it to an account.
 func (w *siteClient) method(authorization, id string) (attributes map[string]any, shown bool) {
-	req, err := http.NewRequest(http.MethodGet, w.site+"/jsonrpc/methods", nil)
-	if err != nil {
-		panic(err)
-	}
-	req.Header.Set("Authorization", authorization)
-	resp, err := w.transport.RoundTrip(req)
-	if err != nil {
-		return nil, false
-	}
-	defer resp.Body.Close()
-	index, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, false
-	}
-	methods, _ := decode(index)["data"].([]any)
+	methods, _ := w.send(http.MethodGet, "/jsonrpc/methods", authorization, nil)["data"].([]any)
 	for _, m := range methods {
 		if m, _ := m.(map[string]any); m["id"] == id {
 			attributes, _ = m["attributes"].(map[string]any)
@@ -220,23 +241,25 @@ func onReplyError(change func(e map[string]any)) transport {
 	})
 }
 
-// resendCall sends a call a second time if the first response is as wanted.
-func resendCall(r *http.Request, next http.RoundTripper, wanted func(*http.Response, error) bool) (*http.Response, error) {
-	if !isCall(r) {
-		return next.RoundTrip(r)
-	}
-	body := readBody(r)
-	first := r.Clone(r.Context())
-	setBody(first, body)
-	resp, err := next.RoundTrip(first)
-	if !wanted(resp, err) {
-		return resp, err
-	}
-	if err == nil {
-		_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is reused
-		resp.Body.Close()
-	}
-	second := r.Clone(r.Context())
-	setBody(second, body)
-	return next.RoundTrip(second)
+// resendCalls sends a call a second time if the first response is as wanted.
+func resendCalls(wanted func(r *http.Request, resp *http.Response, err error) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		body := readBody(r)
+		first := r.Clone(r.Context())
+		setBody(first, body)
+		resp, err := next.RoundTrip(first)
+		if !wanted(r, resp, err) {
+			return resp, err
+		}
+		if err == nil {
+			_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is reused
+			resp.Body.Close()
+		}
+		second := r.Clone(r.Context())
+		setBody(second, body)
+		return next.RoundTrip(second)
+	})
 }

@@ -80,10 +80,7 @@ func mcpResultMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-trace-lost", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				r.Header.Del("Traceparent")
-				return next.RoundTrip(r)
-			})},
+			Transport: onSiteHeader(func(h http.Header) { h.Del("Traceparent") })},
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
 			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
 		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",
@@ -121,9 +118,7 @@ func profileMutants() []Mutant {
 				return name
 			})},
 		{Name: "schemas-eleven-levels-deep", Breaks: Clauses("profile/depth"), Origin: Peer, Why: "a filter may have filters, written out instead of referred to",
-			Middleware: onInput(func(s map[string]any) {
-				s["definitions"] = map[string]any{"filter": nested(10)}
-			})},
+			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": objectsWithin(9)} })},
 		{Name: "tools-without-parameters-are-open", Breaks: Clauses("profile/strict-mode"), Origin: Peer, Why: "the generator of schemas writes {} for a type without fields",
 			Middleware: onInput(func(s map[string]any) {
 				if properties, _ := s["properties"].(map[string]any); len(properties) == 0 {
@@ -144,19 +139,10 @@ func profileMutants() []Mutant {
 	}
 }
 
-// nested is a schema of so many levels.
-func nested(levels int) map[string]any {
-	s := map[string]any{"type": "object"}
-	for range levels - 1 {
-		s = map[string]any{"type": "object", "properties": map[string]any{"filter": s}}
-	}
-	return s
-}
-
 func undeclaredVariants() []Mutant {
 	return []Mutant{
 		{Name: "schemas-ten-levels-deep", Why: "ten levels are what the strictest provider takes",
-			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": nested(9)} })},
+			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": objectsWithin(8)} })},
 		{Name: "array-in-a-list-of-types-with-items", Why: "a list of types may name an array, as long as it has items",
 			Middleware: onInput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"ids": map[string]any{"type": []any{"string", "array"}, "items": map[string]any{"type": "string"}}}
@@ -271,10 +257,9 @@ var traceOf = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // onTraceparent replaces the traceparent of requests to the site; $1 is its trace.
 func onTraceparent(other string) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if parent := r.Header.Get("Traceparent"); parent != "" {
-			r.Header.Set("Traceparent", traceOf.ReplaceAllString(parent, other))
+	return onSiteHeader(func(h http.Header) {
+		if parent := h.Get("Traceparent"); parent != "" {
+			h.Set("Traceparent", traceOf.ReplaceAllString(parent, other))
 		}
-		return next.RoundTrip(r)
 	})
 }

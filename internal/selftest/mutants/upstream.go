@@ -33,13 +33,11 @@ func upstreamMutants() []Mutant {
 			Why:       "the site takes the call for a notification and sends no result",
 			Transport: onCall(func(_ *http.Request, call map[string]any) { delete(call, "id") })},
 		{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400", "invoke/runs-once"), Origin: Module,
-			SiteMiddleware: func(site *siteClient) middleware {
-				return onInvoke(func(x *exchange) {
-					if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
-						site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
-					}
-				})
-			}},
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
+					site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})},
 		{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
 			Transport: func(http.RoundTripper) http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }},
 		{Name: "any-id-will-do", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Transport: onReplyTo(func(call, reply map[string]any) {
@@ -68,24 +66,14 @@ func upstreamMutants() []Mutant {
 					delete(reply, "error")
 				}
 			})},
-		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
-		{Name: "nan-taken-for-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "Python's json reads NaN and Infinity", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			resp, err := next.RoundTrip(r)
-			if err == nil && isCall(r) && resp.ContentLength < maxBuffered {
-				body := strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp))
-				resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-				resp.Header.Del("Content-Length")
+		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onCallResponse(firstJSONValue)},
+		{Name: "nan-taken-for-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "Python's json reads NaN and Infinity", Transport: onCallResponse(func(resp *http.Response) {
+			if resp.ContentLength < maxBuffered {
+				replaceBody(resp, strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp)))
 			}
-			return resp, err
 		})},
 		{Name: "result-under-404", Breaks: Clauses("upstream/result-status"), Origin: Peer, Why: "only the body is read",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && isCall(r) && resp.StatusCode == http.StatusNotFound && strings.Contains(peek(resp), `"result"`) {
-					resp.StatusCode = http.StatusOK
-				}
-				return resp, err
-			})},
+			Transport: resultsUnder(http.StatusNotFound)},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
 		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"),
@@ -119,23 +107,13 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
 		{Name: "missing-page-as-unknown-tool", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a 404 of the site is taken for that of a method",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && isCall(r) && resp.StatusCode == http.StatusNotFound && strings.Contains(resp.Header.Get("Content-Type"), "html") {
-					resp.Body.Close()
-					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)), -1
-					resp.Header.Del("Content-Length")
+			Transport: onCallResponse(func(resp *http.Response) {
+				if resp.StatusCode == http.StatusNotFound && strings.Contains(resp.Header.Get("Content-Type"), "html") {
+					replaceBody(resp, `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
 				}
-				return resp, err
 			})},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && isCall(r) && resp.StatusCode == http.StatusInternalServerError && strings.Contains(peek(resp), `"result"`) {
-					resp.StatusCode = http.StatusOK
-				}
-				return resp, err
-			})},
+			Transport: resultsUnder(http.StatusInternalServerError)},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
 		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
 		{Name: "challenge-of-its-own", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the bridge names itself as the realm, and a client that knows the site's asks for other credentials",
@@ -223,19 +201,14 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				client := &http.Client{Transport: next}
-				r = r.Clone(r.Context())
-				r.RequestURI = ""
-				return client.Do(r)
+				return followRedirects(r, next)
 			})},
 		{Name: "redirects-of-discovery-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "calls and discovery use separate clients",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if isCall(r) {
 					return next.RoundTrip(r)
 				}
-				r = r.Clone(r.Context())
-				r.RequestURI = ""
-				return (&http.Client{Transport: next}).Do(r)
+				return followRedirects(r, next)
 			})},
 		calledHost("host-chooses-the-site", toList, func(r *http.Request) string { return r.Host }),
 		calledHost("absolute-target-chooses-the-site", toInvoke, func(r *http.Request) string {
@@ -277,14 +250,10 @@ func upstreamMutants() []Mutant {
 				return next.RoundTrip(r)
 			})},
 		{Name: "errors-under-500-lost", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && isCall(r) && resp.StatusCode >= 500 {
-					resp.Body.Close()
-					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader("")), 0
-					resp.Header.Del("Content-Length")
+			Transport: onCallResponse(func(resp *http.Response) {
+				if resp.StatusCode >= 500 {
+					replaceBody(resp, "")
 				}
-				return resp, err
 			})},
 		{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer"), Origin: Module,
 			MayFail: Clauses("upstream/down-and-up"), // 502 where a kept connection broke, 503 where none could be made
@@ -414,10 +383,7 @@ func peek(resp *http.Response) string {
 	if err != nil {
 		body = nil
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	resp.Body = resumed{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 	return string(body)
 }
 
@@ -433,27 +399,17 @@ func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	if err != nil || !strings.Contains(resp.Header.Get("Content-Type"), "html") || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
-	reply := encode(map[string]any{"jsonrpc": "2.0", "id": decode(sent)["id"], "result": peek(resp)})
-	resp.Body.Close()
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(reply)), int64(len(reply))
+	replaceBody(resp, string(encode(map[string]any{"jsonrpc": "2.0", "id": decode(sent)["id"], "result": peek(resp)})))
 	resp.Header.Set("Content-Type", "application/json")
-	resp.Header.Del("Content-Length")
 	return resp, nil
 }
 
 // firstJSONValue drops what follows the first JSON value of a response.
-func firstJSONValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	resp, err := next.RoundTrip(r)
-	if err != nil || !isCall(r) {
-		return resp, err
-	}
+func firstJSONValue(resp *http.Response) {
 	var value json.RawMessage
 	if body := peek(resp); json.NewDecoder(strings.NewReader(body)).Decode(&value) == nil && len(value) < len(body) && len(body) < maxBuffered {
-		resp.Body.Close()
-		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(value)), int64(len(value))
-		resp.Header.Del("Content-Length")
+		replaceBody(resp, string(value))
 	}
-	return resp, nil
 }
 
 // closeHook is a body that calls a function when it is closed.
@@ -469,12 +425,19 @@ func (e closeHook) Close() error {
 
 // replaceCallStatus replaces a status of the site's responses to calls.
 func replaceCallStatus(is, becomes int) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err == nil && isCall(r) && resp.StatusCode == is {
+	return onCallResponse(func(resp *http.Response) {
+		if resp.StatusCode == is {
 			resp.StatusCode = becomes
 		}
-		return resp, err
+	})
+}
+
+// resultsUnder takes a result under a status that is no success.
+func resultsUnder(status int) transport {
+	return onCallResponse(func(resp *http.Response) {
+		if resp.StatusCode == status && strings.Contains(peek(resp), `"result"`) {
+			resp.StatusCode = http.StatusOK
+		}
 	})
 }
 
@@ -591,6 +554,12 @@ type headersKey struct{}
 
 func fromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(name) }
+}
+
+func followRedirects(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.RequestURI = ""
+	return (&http.Client{Transport: next}).Do(r)
 }
 
 // outlasting returns the request so that it goes on when its caller has disconnected.

@@ -41,9 +41,7 @@ func TestWhatFailsIsWithinReach(t *testing.T) {
 func TestLast(t *testing.T) {
 	all := mutants.All()
 	reach.Last(all)
-	if len(all) != len(mutants.All()) {
-		t.Fatalf("%d entries of %d", len(all), len(mutants.All()))
-	}
+	must.Assert(t, len(all) == len(mutants.All()), "%d entries of %d", len(all), len(mutants.All()))
 	waits := true
 	for _, m := range all {
 		recorded := reach.Recorded(m)

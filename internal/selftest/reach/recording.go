@@ -2,6 +2,7 @@ package reach
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -70,9 +71,7 @@ func (t *tape) recorded() []*exchange {
 	all := make([]*exchange, len(t.exchanges))
 	for i, e := range t.exchanges {
 		now := *e
-		if now.end == 0 {
-			now.end = t.places
-		}
+		now.end = cmp.Or(now.end, t.places)
 		all[i] = &now
 	}
 	return all

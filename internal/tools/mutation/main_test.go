@@ -23,9 +23,7 @@ func TestSwapped(t *testing.T) {
 		{"if a == b {", "INVERT_LOGICAL", 6, ""},
 	} {
 		changed, _, err := swapped(c.line, mutant{Kind: c.kind, Column: c.column})
-		if changed != c.want || (err == nil) == (c.want == "") {
-			t.Errorf("%s in %q: %q, %v; want %q", c.kind, c.line, changed, err, c.want)
-		}
+		must.Expect(t, changed == c.want && (err == nil) != (c.want == ""), "%s in %q: %q, %v; want %q", c.kind, c.line, changed, err, c.want)
 	}
 }
 

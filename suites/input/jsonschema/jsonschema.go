@@ -5,7 +5,6 @@
 package jsonschema
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -199,18 +198,9 @@ func depthOfData(v any) int {
 
 // Size is how many bytes a schema takes as JSON without blanks and without needless escapes.
 func Size(schema any) int {
-	var n counter
-	enc := json.NewEncoder(&n)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(schema) != nil {
-		return 0
-	}
-	return int(n) - len("\n")
+	text, _ := exact.Write(schema)
+	return len(text)
 }
-
-type counter int
-
-func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
 func pointer(at string) string {
 	if at == "" {

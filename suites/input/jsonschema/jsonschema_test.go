@@ -148,9 +148,7 @@ func TestCompileAsksForASchemaThatCanBeFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := jsonschema.Compile(parse(t, c.schema), jsonschema.Draft7)
-			if err == nil || !strings.Contains(err.Error(), c.fault) {
-				t.Errorf("got %v, want %q in it", err, c.fault)
-			}
+			must.Expect(t, err != nil && strings.Contains(err.Error(), c.fault), "got %v, want %q in it", err, c.fault)
 		})
 	}
 }
