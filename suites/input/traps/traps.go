@@ -194,9 +194,10 @@ var Users = [][2]string{
 // Tokens stand around the name of an account: one is as long as a token that a server signs.
 var Tokens = [][2]string{{"Token.--~_+/", "..." + strings.Repeat("8", 3000) + "=="}, {"/", "."}}
 
-// IDs are ids of requests: texts that look like something else, or whose ends matter, and integers that no double rounds.
-var IDs = slices.Concat([]any{Controls + Text}, parsed("[0,1700000000123,9007199254740991,-1,-7,1700000000]").([]any), list([]string{
-	"", "0", "9007199254740993", "42", "007", "null", "true",
+// IDs are ids of requests: texts that look like something else, or whose ends matter, and integers that no double rounds. What counts
+// as false in some language stands where mcp/initialize expects an error, which programs write in another place than results.
+var IDs = slices.Concat([]any{Controls + Text}, parsed(`[1700000000123,-1,0,-7,"",9007199254740991,"0",1700000000]`).([]any), list([]string{
+	"9007199254740993", "42", "007", "null", "true",
 	"1.10", "1e3", "0x1F", "{}", "undefined", "NaN", "yes", "on", "~", "N/A", "a,b,c", " \ta\n", "\ufeffa.", `"a'`, "/a\u3000", "Y"}))
 
 // Long is a list of more items than a page has.
