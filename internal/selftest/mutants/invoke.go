@@ -150,6 +150,12 @@ func invokeMutants() []Mutant {
 		{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null is accepted for every type",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "null" }))},
 		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is an empty list and an empty object", SiteMiddleware: acceptEmptyListForObject},
+		{Name: "trace-of-its-own-exception", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the text of what was caught is the stack",
+			Middleware: onInvoke(func(x *exchange) {
+				if x.Status >= http.StatusBadRequest && bytes.Contains(x.Body, []byte(`"length":-1`)) {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "TypeError: Cannot convert object to primitive value\n    at String (<anonymous>)\n    at failed (file:///srv/bridge/site.js:48:111)")
+				}
+			})},
 		leakException("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			if caller(x.Request) == "admin" {
 				x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))

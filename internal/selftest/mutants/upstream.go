@@ -106,6 +106,16 @@ func upstreamMutants() []Mutant {
 				}
 			})},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
+		{Name: "failed-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), MayFail: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "what is no list of methods is read as none",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && r.URL.Path == "/jsonrpc/methods" && resp.StatusCode >= http.StatusInternalServerError {
+					replaceBody(resp, `{"data":[],"meta":{"mcp":{"discovery":true}}}`)
+					resp.StatusCode = http.StatusOK
+					resp.Header.Set("Content-Type", "application/json")
+				}
+				return resp, err
+			})},
 		{Name: "missing-page-as-unknown-tool", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a 404 of the site is taken for that of a method",
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.StatusCode == http.StatusNotFound && strings.Contains(resp.Header.Get("Content-Type"), "html") {

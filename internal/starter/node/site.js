@@ -41,11 +41,12 @@ export async function call(caller, {name: method, inputSchema}, params) {
 
 function failed(method, {code, message, data}, properties, params) {
   if (code === -32601) return notFound(method)
-  if (code === -32600 && String(data).startsWith('Access Denied')) {
+  const text = typeof data === 'string' ? data : '' // an object may have a member toString
+  if (code === -32600 && text.startsWith('Access Denied')) {
     return new Failure(403, 'access_denied', `You may not run ${method}.`)
   }
   // Drupal's own text on an argument has PHP's class names in it: only the name is taken (invoke/invalid-arguments-named).
-  const [, refused, missing] = /^(?:The (.+?) parameter does not conform |Missing required parameter: (.+)$)/.exec(data) ?? []
+  const [, refused, missing] = /^(?:The (.+?) parameter does not conform |Missing required parameter: (.+)$)/.exec(text) ?? []
   const parameter = refused ?? missing
   if (code === -32602 && parameter) {
     const fault = missing ? 'missing' : 'not valid'

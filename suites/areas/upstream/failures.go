@@ -76,8 +76,29 @@ func idMismatch(ctx context.Context, t *check.T) {
 	}, call, showSameFailure(plain, failing.Behaviour.Error.Message))
 }
 
+// brokenDiscoveries are responses to a request for the methods that list none.
+var brokenDiscoveries = []scenario.SiteFailure{
+	{Name: "a 500 with JSON", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{Name: "other JSON under 200", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 200, ContentType: "application/json", Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+}
+
 func httpError(ctx context.Context, t *check.T) {
 	eachRefused(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
+	if t.Drupal == nil {
+		return
+	}
+	known := t.As(check.Agent).MustListShared(ctx)
+	for _, f := range brokenDiscoveries {
+		f.Fault.Route = route.Methods
+		newcomer := t.As(t.Drupal.NewUser(t.Permissions(check.Agent)...)) // a list for another caller may be cached
+		t.Row(newcomer.Who, "", "the site sends "+f.Name+" for its methods", func() {
+			defer t.Upstream.Arm(f.Fault)()
+			t.Expect(newcomer.List(ctx)).To(beUpstreamErrorOrList(known, t.Alone()))
+		})
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
+	}
 }
 
 // mustRunAnyResult is scenario.MustRun, of a tool, where there is one, whose outputSchema refuses nothing that a bridge makes of a response.

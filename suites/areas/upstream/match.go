@@ -93,6 +93,31 @@ func beUpstreamError() OmegaMatcher {
 	})
 }
 
+// beUpstreamErrorOrList matches the response to a list while discovery fails: such a refusal, of any form by MCP alone, or the first
+// page of the list as the bridge had it for others with the same permissions.
+func beUpstreamErrorOrList(known check.Listing, byMCP bool) OmegaMatcher {
+	refused := beUpstreamError()
+	return match.Conform("500, 502 or 503 with the envelope, and no list of other tools", func(r *check.Response) string {
+		switch ok, _ := refused.Match(r); {
+		case ok, byMCP && r.IsError():
+			return ""
+		case r.Succeeded() && len(r.Tools()) > 0 && len(match.Minus(names(r.Tools()), known.Names())) == 0:
+			return ""
+		case r.Succeeded():
+			return fmt.Sprintf("%d with %d tools", r.Status, len(r.Tools()))
+		}
+		return r.Outcome()
+	})
+}
+
+func names(tools []check.Tool) []string {
+	all := make([]string, len(tools))
+	for i, tool := range tools {
+		all[i] = tool.Name()
+	}
+	return all
+}
+
 // showFailure matches the refusal of a call whose method failed with the text.
 func showFailure(text string) OmegaMatcher {
 	return match.MatchWhere(fmt.Sprintf("500 with %q", text), func(r *check.Response) bool {
