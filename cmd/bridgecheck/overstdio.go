@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -243,7 +244,7 @@ func (p *spoken) ask(ctx context.Context, m stdioMessage, body []byte) ([]byte, 
 				continue // mcp/stdio tests what else is on stdout
 			case got.Method != "" && got.ID != nil:
 				_, _ = p.conn.Write(append(client.Encode(client.Answer(got.ID, got.Method)), '\n')) // a process that has ended shows at the next line
-			case got.Method == "" && bytes.Equal(got.ID, m.ID):
+			case got.Method == "" && sameJSON(got.ID, m.ID):
 				return text, nil
 			}
 		case <-ctx.Done():
@@ -252,6 +253,13 @@ func (p *spoken) ask(ctx context.Context, m stdioMessage, body []byte) ([]byte, 
 			return nil, errors.New("no response within a minute")
 		}
 	}
+}
+
+// sameJSON reports whether two JSON texts have the same value: a program may escape characters that another writes as they are.
+func sameJSON(a, b json.RawMessage) bool {
+	x, errX := exact.Parse(a)
+	y, errY := exact.Parse(b)
+	return errX == nil && errY == nil && exact.Equal(x, y)
 }
 
 // withID is a response with another id.
