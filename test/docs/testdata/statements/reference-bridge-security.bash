@@ -199,7 +199,7 @@ soon shows two
 sleep 1.1
 echo nothing >cert.pem
 shows two
-soon grep -q 'the certificate stays as it was' B.log
+soon grep -q 'the certificate stays as it was.*cert\.pem' B.log
 shows two
 
 #> Where other users may read or change them, the log warns at the start and at each SIGHUP, with the `chmod` that fixes it.
@@ -339,3 +339,48 @@ constant bridge/oauth/keys.go 'keysFresh +=  *10 \* time\.Minute'
 constant bridge/oauth/keys.go 'keysStale +=  *time\.Hour'
 constant bridge/observe/bounded.go 'lineRate, lineBurst = 10, 200$'
 constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'
+
+#> At most `max_discovery` discoveries run at one time.
+fault '{"kind":"delay","delay":"8s","route":"methods"}'
+asked() { test "$(curl -s "$M/journal?route=methods" | grep -o '"seq":' | wc -l)" = $1; }
+for limit in 1 32; do
+	serve B bridge --drupal $SITE --max-discovery $limit
+	curl -s -X DELETE $M/journal
+	for name in agent agent2 discoverer; do curl -s -o /dev/null -u $name:$name-pass $B/mcp/tools/list & done
+	soon asked $((limit < 3 ? limit : 3))
+	sleep 0.5
+	asked $((limit < 3 ? limit : 3))
+	kill $(cat B.pid)
+done
+curl -s -X DELETE $M/faults
+
+#> The store learns neither credentials nor names
+if command -v redis-server >/dev/null; then
+	export BRIDGE_SESSION_KEYS=secret-of-more-than-32-characters-0123456789
+	for try in 1 2 3 4 5; do
+		PORT=$((20000 + RANDOM % 20000))
+		redis-server --port $PORT --bind 127.0.0.1 --save '' --daemonize no >redis.log 2>&1 &
+		soon grep -q 'Ready to accept' redis.log && break
+	done
+	exec 3<>/dev/tcp/127.0.0.1/$PORT
+	printf 'MONITOR\r\n' >&3
+	cat <&3 >monitor &
+	for n in A B; do serve $n bridge --drupal $SITE --shared redis://127.0.0.1:$PORT --rate-limit 100; done
+	for u in $A $B; do
+		lists 200 $u
+		up() { gets 200 $u/metrics; says '^bridge_shared_up 1$'; }
+		soon up
+	done
+	call 200 $A whoami
+	lists 403 $A -u agent2:wrong-password
+	gets 200 -X POST -u admin:admin-pass $A/mcp/admin/invalidate
+	gets 200 -u agent:agent-pass $A/mcp -H 'Accept: application/json, text/event-stream' --json '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
+	gets 204 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $A/mcp
+	events() { test $(grep -c XADD monitor) = 2; }
+	soon events
+	grep -q ZADD monitor
+	not grep -iE "agent|admin|whoami|wrong-pass|\"[^\"]*127\.0\.0\.1|content\.|$SESSION|$(printf agent:agent-pass | base64)|$BRIDGE_SESSION_KEYS" monitor
+else
+	echo "NOT TESTED: redis-server is not installed"
+fi

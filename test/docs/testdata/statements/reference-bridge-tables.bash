@@ -225,3 +225,25 @@ printf 'drupal: %s\nsession_keys_file: key\n' "$SITE" >secret.yaml
 exits 0 bridgecheck bridge --check-config --config secret.yaml
 printf 'drupal: %s\nsession_keys: secret-of-more-than-32-characters-0123456789\n' "$SITE" >secret.yaml
 exits 2 bridgecheck bridge --check-config --config secret.yaml
+
+#> | `max_callers` | `10000` | | callers whose tools are cached |
+asked() { test "$(curl -s "$M/journal?route=methods" | grep -o '"seq":' | wc -l)" = $1; }
+for limit in 1 10000; do
+	serve B bridge --drupal $SITE --max-callers $limit
+	curl -s -X DELETE $M/journal
+	for name in agent agent2 agent; do lists 200 $B -u $name:$name-pass; done
+	asked $((limit == 1 ? 3 : 2))
+done
+
+#> | `refused_ttl` | `5s` | | how long a refused caller is remembered, no longer than permission_ttl |
+refuses() { lists 403 $1 -u blocked:blocked-pass; }
+asks() { curl -s -X DELETE $M/journal; refuses $1; test -n "$(curl -s "$M/journal?route=methods" | grep '"seq":')"; }
+serve LONG bridge --drupal $SITE --refused-ttl 1h --permission-ttl 1h --discovery-ttl 1h
+serve SHORT bridge --drupal $SITE --refused-ttl 100ms --permission-ttl 1h --discovery-ttl 1h
+serve BOTH bridge --drupal $SITE --refused-ttl 1h --permission-ttl 100ms --discovery-ttl 1h
+for u in $LONG $SHORT $BOTH; do refuses $u; done
+sleep 0.2
+not asks $LONG
+asks $SHORT
+asks $BOTH
+constant bridge/settings.go '"refused_ttl", "", "5s"'
