@@ -201,12 +201,12 @@ END
 chmod +x dies.sh
 exits 1 bridgecheck run --exec ./dies.sh --capabilities discovery-cache --only fresh/stale-on-error
 says '^FAILED +fresh/stale-on-error +SHOULD'
-test "$(wc -l <begins)" = 1
+rm begins
 exits 1 bridgecheck run --exec ./dies.sh --jobs 1 --only 'invoke/*'
 says 'it ended by itself: exit status 7' 'the run was cut short [(]the bridge ended by itself[)]'
 test $(grep -c '"verdict": "fail"' bridgecheck-report/report.json) = 3
 test $(grep -c '"verdict": "not-testable"' bridgecheck-report/report.json) -gt 10
-test "$(wc -l <begins)" = 4
+test "$(wc -l <begins)" = 3
 
 #> The old report stays until the new run has started.
 exits 0 one --report-dir old
@@ -248,7 +248,7 @@ says "the requests to the bridge go through the proxy $PROXY" 'no sign of a brid
 export HTTP_PROXY=http://127.0.0.1:1
 exits 3 one --url http://bridge.invalid
 says 'through the proxy http://127.0.0.1:1'
-exits 0 one --url $B
+exits 0 one --url ${B/\/\//\/\/agent:agent-pass@}
 silent proxy
 NO_PROXY=bridge.invalid exits 3 one --url http://bridge.invalid
 silent 'the proxy http'
