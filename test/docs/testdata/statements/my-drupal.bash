@@ -141,3 +141,64 @@ serve B bridge --drupal $TINY --page-size 2
 printf 'url: %s\n%s\n' "$B" "$agent" >tiny-run.yaml
 any bridgecheck run --config tiny-run.yaml --drupal $TINY --page-size 2 --only list/page-size --only list/cursor-no-leak --only list/page-boundary-exact --report-dir tiny
 test $(grep -c '"verdict": "pass"' tiny/report.json) -ge 1
+
+#> until then they are in `.undo.json` in the report directory, readable by you alone. After a
+#> crash `bridgecheck run --cleanup --config bridge.yaml` ends them.
+serve COOKIES bridge --drupal $SITE --credentials cookie
+printf 'url: %s\nidentities: {agent: {login: {url: %s, user: agent, password: {env: AGENT_PASSWORD}}}}\ncapabilities: [auth-cookie, -auth-basic]\nrate: 10\nreport_dir: crashed\n' $COOKIES $SITE >crash.yaml
+curl -s -X DELETE $M/journal
+bridgecheck run --config crash.yaml --only 'list/*' >crash.log 2>&1 &
+soon test -s crashed/.undo.json
+test "$(stat -c %a crashed/.undo.json)" = 600
+kill -9 $!
+not grep -q '"path":"/user/logout"' <(curl -s $M/journal)
+exits 0 bridgecheck run --cleanup --config crash.yaml
+says '^sessions ended: 1$'
+curl -s $M/journal | grep -q '"path":"/user/logout"'
+test ! -e crashed/.undo.json
+
+#> When a site responds with 429, or 503 with Retry-After, the run waits and sends the request again;
+serve FRESH bridge --drupal $SITE
+printf 'url: %s\n%s\n' "$FRESH" "$agent" >fresh.yaml
+fault '{"kind":"status","status":429,"count":1}'
+curl -s -X DELETE $M/journal
+exits 0 bridgecheck run --config fresh.yaml --only list/names-unique --report-dir waits
+curl -s $M/journal | grep -q '"status":429'
+
+#> `rate` in the
+#> configuration keeps below its limit.
+{ cat bridge.yaml; echo 'rate: 10'; } >rate.yaml
+exits 0 bridgecheck run --config rate.yaml --only describe/missing-name,describe/after-error --report-dir rate
+SENT=$(sed -n 's/^ *"requests": \([0-9]*\),$/\1/p' rate/report.json | tail -n 1)
+TOOK=$(sed -n 's/^ *"duration_ms": \([0-9]*\).*/\1/p' rate/report.json | head -n 1)
+echo $SENT requests in $TOOK ms
+test $SENT -ge 5
+test $TOOK -ge $((100 * (SENT - 3)))
+
+#> # a base path is kept
+#>
+#> # beside this file
+serve BELOW bridge --drupal $SITE --base-path /drupal
+mkdir beside
+printf 'url: %s/drupal\nidentities: {agent: {bearer: {file: token.txt}}}\ncapabilities: [auth-bearer, -auth-basic]\n' $BELOW >beside/bridge.yaml
+(umask 077; echo agent-token >beside/token.txt)
+exits 0 bridgecheck run --config beside/bridge.yaml --only list/names-unique --report-dir below
+grep -q "\"$BELOW/drupal\"" below/report.json
+
+#> tls: {ca: internal-ca.pem}                     # cert and key for a client certificate; insecure: true warns
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=one -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+chmod 600 key.pem
+serve TLS bridge --drupal $SITE --tls-cert cert.pem --tls-key key.pem
+encrypted() { printf 'url: %s\n%s\n%s\n' "$TLS" "$agent" "$2" >tls.yaml; exits $1 bridgecheck run --config tls.yaml --only list/names-unique --report-dir tls; }
+encrypted 3
+encrypted 0 'tls: {ca: cert.pem}'
+silent insecure
+encrypted 0 'tls: {insecure: true}'
+says insecure
+
+#> # the expected response: clause invoke/answers-result
+for result in '{uid: 3, name: agent}' pong; do
+	{ cat bridge.yaml; printf 'invocations: [{tool: whoami, arguments: {}, expect: {status: 200, result: %s}}]\n' "$result"; } >expect.yaml
+	exits $(test "$result" = pong && echo 1 || echo 0) bridgecheck run --config expect.yaml --only invoke/answers-result --report-dir expect
+done
+says 'pong'
