@@ -418,3 +418,32 @@ for m in a.phone a.style; do
 	says '"code":-32602' 'must be of type string, int given'
 done
 rpc 200 a.plain '{"n":1}' $FORMATS
+
+#> `Freeze` holds methods and `Step` lets them continue one by one.
+plane 204 PUT freeze --json '{"method":"content.*"}'
+for i in 1 2; do curl -s -o frozen.$i -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"content.types"}' $SITE/jsonrpc & done
+rpc 200 whoami
+sleep 0.3
+done_with() { test $(cat frozen.1 frozen.2 2>/dev/null | grep -o '"result"' | wc -l) = $1; }
+done_with 0
+curl -s --fail-with-body $M/step --json '{"count":1}'
+soon done_with 1
+sleep 0.3
+done_with 1
+plane 204 DELETE freeze
+soon done_with 2
+
+#> Faults that change documents of `/jsonrpc/methods` leave `tools/list` as it is.
+serve BOTH mock --with-module mcp --control 127.0.0.1:0
+list() { curl -s -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}' $BOTH/mcp/post | md5sum; }
+documents() { curl -s -u agent:agent-pass $BOTH/jsonrpc/methods | md5sum; }
+M=$(control BOTH) before=$(list) known=$(documents)
+KIND=$(curl -s $M/fault-kinds | grep -oE '"name": ?"poison[a-z-]*"' | head -n 1 | sed 's/.*"\(poison.*\)"/\1/')
+fault "{\"kind\":\"$KIND\"}"
+test "$known" != "$(documents)"
+test "$before" = "$(list)"
+
+#> A parameter of `drupal: TYPE` takes anything, though a real site has no such type
+printf 'roles: {agent: [use jsonrpc services]}\nusers: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]\nmethods: [{id: a.b, behaviour: echo, params: {p: {drupal: integer}}}]\n' >drupal.yaml
+serve ANY mock --site drupal.yaml
+rpc 200 a.b '{"p":{"x":[true]}}' $ANY

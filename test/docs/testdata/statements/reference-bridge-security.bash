@@ -384,3 +384,38 @@ if command -v redis-server >/dev/null; then
 else
 	echo "NOT TESTED: redis-server is not installed"
 fi
+
+#> `user` is the account's name in small letters, or a checked token's subject. `outcome` is `ok` or the error's code.
+serve B bridge --drupal $SITE --audit-log names.jsonl
+call 200 $B whoami '{}' -u AGENT:agent-pass
+call 500 $B fail.server
+cat names.jsonl
+grep -q '"user":"agent".*"tool":"whoami","outcome":"ok"' names.jsonl
+grep -q '"tool":"fail.server","outcome":"execution_error","status":500' names.jsonl
+
+#> Sessions outlast SIGHUP
+printf 'drupal: %s\n' $SITE >again.yaml
+serve B bridge --config again.yaml
+post() { gets $1 -u agent:agent-pass $B/mcp -H 'Accept: application/json, text/event-stream' --json "$2" ${SESSION:+-H "Mcp-Session-Id: $SESSION"}; }
+SESSION=
+post 200 '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
+echo 'page_size: 3' >>again.yaml
+kill -HUP $(cat B.pid)
+few() { lists 200 $B && test $(grep -o '"inputSchema"' said | wc -l) = 3; }
+soon few
+post 200 '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+
+#> Where the bridge's machine has no descriptors or ports left, calls get 503 `overloaded`; the site is not taken for dead, and
+#> `/readyz` stays as it was. A few descriptors are kept for `/readyz` and `/healthz`: while clients hold all others, these two
+#> respond, and everything else gets 503 and a closed connection.
+(ulimit -n 60; exec bridgecheck bridge --drupal $SITE --listen 127.0.0.1:0) >FEW.log 2>&1 &
+soon grep -q '^listening on' FEW.log
+FEW=$(sed -n 's/^listening on //p' FEW.log)
+lists 200 $FEW
+for fd in $(seq 20 90); do eval "exec $fd<>/dev/tcp/127.0.0.1/${FEW##*:}" && printf 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n' >&$fd || true; done
+sleep 1
+gets 200 $FEW/healthz
+gets 200 $FEW/readyz
+lists 503 $FEW
+says '"overloaded"' '^Connection: close'

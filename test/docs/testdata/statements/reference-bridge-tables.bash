@@ -247,3 +247,73 @@ not asks $LONG
 asks $SHORT
 asks $BOTH
 constant bridge/settings.go '"refused_ttl", "", "5s"'
+
+#> | -32602 whose data begin with `Missing required parameter` | 400 | `invalid_params` | The site refused the arguments of TOOL, which fit the schema that the bridge knew: the site's words; the schema is refetched. |
+refused -32602 'Invalid Params' 'Missing required parameter: nid'
+call 400 $BRIDGE whoami
+says '"invalid_params"' 'The site refused the arguments of whoami, which fit the schema that the bridge knew: Missing required parameter: nid; the schema is refetched\.'
+
+#> | no response within request_timeout | 504 | `upstream_timeout` | The request took longer than the bridge allows. |
+serve B bridge --drupal $SITE --upstream-timeout 2s --request-timeout 2s --max-in-flight 1
+lists 200 $B
+fault '{"kind":"delay","delay":"1500ms","route":"jsonrpc"}'
+curl -s --parallel --parallel-immediate -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-2]" >bodies
+grep -q '"code":"upstream_timeout","message":"The request took longer than the bridge allows\."' bodies
+exits 2 bridgecheck bridge --check-config --drupal $SITE --upstream-timeout 5s --request-timeout 1s
+curl -s -X DELETE $M/faults
+
+#> | the caller has its share of max_in_flight, and of max_waiting | 503 | `overloaded` | Too many calls wait for the site; retry in 1 s. |
+serve B bridge --drupal $SITE --max-in-flight 1 --max-waiting 1
+lists 200 $B
+fault '{"kind":"delay","delay":"1s","route":"jsonrpc"}'
+curl -s --parallel --parallel-immediate --parallel-max 20 -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-8]" >bodies || true
+grep -q '"code":"overloaded","message":"Too many calls wait for the site; retry in 1 s\."' bodies
+curl -s -X DELETE $M/faults
+
+#> | 400 | `invalid_cursor`, `invalid_json`, `invalid_params`, `invalid_request`, `missing_parameter` |
+#>
+#> | 404 | `not_found`, `tool_not_found` |
+#>
+#> | 405 | `method_not_allowed` |
+#>
+#> | 413 | `request_too_large` |
+#>
+#> | 415 | `unsupported_media_type` |
+post() { gets $1 -u agent:agent-pass --json "$3" "${@:4}" $BRIDGE/mcp/tools/invoke; says "\"code\":\"$2\""; }
+lists 400 $BRIDGE --get --data-urlencode cursor=none
+says '"code":"invalid_cursor"'
+post 400 invalid_json '{'
+post 400 invalid_params '{"name":"content.get","arguments":{"nid":"x"}}'
+gets 400 -u agent:agent-pass "$BRIDGE/mcp/tools/describe?name=%ff"
+says '"code":"invalid_request"'
+post 400 missing_parameter '{}'
+post 404 tool_not_found '{"name":"no.such","arguments":{}}'
+post 415 unsupported_media_type '{}' -H 'Content-Type: text/plain'
+head -c 2097153 /dev/zero | tr '\0' ' ' >large
+post 413 request_too_large @large
+gets 404 -u agent:agent-pass $BRIDGE/mcp/nowhere
+says '"code":"not_found"'
+gets 405 -u agent:agent-pass $BRIDGE/mcp/tools/invoke
+says '"code":"method_not_allowed"'
+
+#> A Drupal field type, the JSON Schema of one value, and where its settings go in it. A `cardinality` other than 1 makes an array.
+#> A type that is neither here nor in the configuration takes anything.
+sed -n 's/^| `\([a-z_]*\)` | `\({.*}\)` |.*/\1 \2/p' "$ROOT/docs/reference-bridge-tables.md" >types
+test $(wc -l <types) -ge 25
+{
+	printf 'roles: {agent: [use jsonrpc services, access mcp tool discovery]}\nusers: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]\nmethods:\n'
+	while read -r type _; do
+		printf -- '- {id: one.%s, mcp: {}, behaviour: echo, params: {p: {drupal: %s}}}\n- {id: many.%s, mcp: {}, behaviour: echo, params: {p: {drupal: %s, cardinality: -1}}}\n' $type $type $type $type
+	done <types
+	printf -- '- {id: one.other, mcp: {}, behaviour: echo, params: {p: {drupal: other}}}\n'
+} >fields.yaml
+serve FIELDS mock --site fields.yaml
+serve B bridge --drupal $FIELDS --page-size 200
+lists 200 $B
+tr -d '\n' <said >list
+while read -r type schema; do
+	schema=${schema%\}}
+	grep -qF "\"description\":\"one.$type\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":$schema" list || { echo "one.$type: no $schema"; grep -o "\"one.$type\".*" list | head -c 300; false; }
+	grep -qF "\"description\":\"many.$type\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":{\"type\":\"array\",\"items\":$schema" list || { echo "many.$type: no $schema"; grep -o "\"many.$type\".*" list | head -c 300; false; }
+done <types
+gets 200 -u agent:agent-pass --json '{"name":"one.other","arguments":{"p":[1,{"a":null}]}}' $B/mcp/tools/invoke
