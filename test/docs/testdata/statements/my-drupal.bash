@@ -202,3 +202,18 @@ for result in '{uid: 3, name: agent}' pong; do
 	exits $(test "$result" = pong && echo 1 || echo 0) bridgecheck run --config expect.yaml --only invoke/answers-result --report-dir expect
 done
 says 'pong'
+
+#> - A site that shows no McpTool attributes (most do not) does not say which methods are tools. Then a method is a tool if the
+#> bridge lists it to any of the identities, and the clauses on titles, annotations and marked methods are not testable.
+bridgecheck fixtures export default -o plain.yaml
+sed -i '1i extensions: none' plain.yaml
+serve PLAIN mock --site plain.yaml
+serve B bridge --drupal $PLAIN
+printf 'url: %s\n%s\n' "$B" "$agent" >plain-run.yaml
+for site in $PLAIN $SITE; do
+	sed -i "s|^url: .*|url: $(test $site = $PLAIN && echo $B || echo $BRIDGE)|" plain-run.yaml
+	any bridgecheck run --config plain-run.yaml --drupal $site --only mapping/title-from-attribute,mapping/annotations-from-attribute,mapping/name-is-id --report-dir plain
+	grep -oE '"verdict": .*' plain/report.json | sort | uniq -c >>plain.verdicts
+done
+cat plain.verdicts
+test "$(tr -dc 0-9a-z- <plain.verdicts)" = 2verdictnot-testable1verdictpass3verdictpass

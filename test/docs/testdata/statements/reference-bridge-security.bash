@@ -419,3 +419,18 @@ gets 200 $FEW/healthz
 gets 200 $FEW/readyz
 lists 503 $FEW
 says '"overloaded"' '^Connection: close'
+
+#> A site that trusts `forward_address` counts for each client by itself, but the bridge
+#> still counts by account.
+serve B bridge --drupal $SITE --trusted-proxies 127.0.0.1 --forward-address
+for i in 1 2 3 4; do lists 403 $B -u agent2:wrong$i -H "X-Forwarded-For: 203.0.113.$i"; done
+lists 429 $B -u agent2:wrong5 -H 'X-Forwarded-For: 203.0.113.5'
+
+#> `bridge_shared_up` and `bridge_shared_total` show it, and the log says it once.
+BRIDGE_SESSION_KEYS=secret-of-more-than-32-characters-0123456789 serve B bridge --drupal $SITE --shared redis://127.0.0.1:1 --rate-limit 100
+for i in 1 2 3 4 5 6; do call 200 $B whoami; done
+soon grep -q '127.0.0.1:1' B.log
+sleep 1
+gets 200 $B/metrics
+says '^bridge_shared_up 0$' '^bridge_shared_total[{].* [1-9]'
+test $(grep -c '127.0.0.1:1' B.log) = 1

@@ -317,3 +317,57 @@ while read -r type schema; do
 	grep -qF "\"description\":\"many.$type\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":{\"type\":\"array\",\"items\":$schema" list || { echo "many.$type: no $schema"; grep -o "\"many.$type\".*" list | head -c 300; false; }
 done <types
 gets 200 -u agent:agent-pass --json '{"name":"one.other","arguments":{"p":[1,{"a":null}]}}' $B/mcp/tools/invoke
+
+#> | `target_value` | `id` | | member of the items that target_method returns that holds the value |
+cat >uuids.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: a.b, mcp: {}, behaviour: echo, params: {kind: {drupal: entity_reference, target: node_type}}}
+- {id: node_type.list, mcp: {}, behaviour: {value: [{id: x, uuid: one}, {id: y, uuid: two}]}}
+END
+serve TARGETS mock --site uuids.yaml
+serve B bridge --drupal $TARGETS --target-value uuid
+gets 200 -u agent:agent-pass "$B/mcp/tools/describe?name=a.b"
+says '"enum":\["one","two"\]'
+
+#> | `include` | | `BRIDGE_INCLUDE` | patterns of the ids of methods that become tools; \* matches any characters; if unset: content.\*, search.\*, taxonomy.\*, media.\* where there is no attribute |
+cat >plain.yaml <<'END'
+extensions: none
+roles: {agent: [use jsonrpc services]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: content.a, behaviour: echo}
+- {id: search.a, behaviour: echo}
+- {id: taxonomy.a, behaviour: echo}
+- {id: media.a, behaviour: echo}
+- {id: user.a, behaviour: echo}
+END
+serve PLAIN mock --site plain.yaml
+serve B bridge --drupal $PLAIN
+lists 200 $B
+test "$(grep -oE '"name":"[a-z.]*"' said | sort | tr -d '\n')" = '"name":"content.a""name":"media.a""name":"search.a""name":"taxonomy.a"'
+serve B bridge --drupal $PLAIN --include 'u*a'
+lists 200 $B
+test "$(grep -oE '"name":"[a-z.]*"' said)" = '"name":"user.a"'
+
+#> | `max_answer` | `16777216` | | longest response of the site to a call, in bytes; its list of methods may be 8 times as long |
+SIZE=$(curl -s -u agent:agent-pass $SITE/jsonrpc/methods | wc -c)
+serve B bridge --drupal $SITE --max-answer $((SIZE / 8 + 300))
+lists 200 $B
+serve B bridge --drupal $SITE --max-answer $((SIZE / 8 - 300))
+lists 502 $B
+
+#> | `page_size` | `50` | `BRIDGE_PAGE_SIZE` | tools on a page of the list |
+page() { lists 200 $1 -u admin:admin-pass; test $(grep -o '"inputSchema":' said | wc -l) = $2; }
+cat >fifty.yaml <<END
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 1, name: admin, password: admin-pass, roles: [agent]}]
+methods:
+$(for i in $(seq 60); do echo "- {id: a.b$i, mcp: {}, behaviour: echo}"; done)
+END
+serve FIFTY mock --site fifty.yaml
+serve B bridge --drupal $FIFTY
+page $B 50
+BRIDGE_PAGE_SIZE=9 serve B bridge --drupal $FIFTY
+page $B 9

@@ -218,6 +218,8 @@ gets 200 -u agent:agent-pass $BELOW/drupal/mcp/tools/list
 gets 200 -u agent:agent-pass $BELOW/mcp/tools/list
 
 #> A request takes at most `request_timeout` until its response begins, 55 s by default
+#>
+#> | time of a request, whatever it waits for | `request_timeout` | 504 or 503 |
 serve SLOW bridge --drupal $SITE --upstream-timeout 900ms --request-timeout 1s
 lists 200 $SLOW
 fault '{"kind":"delay","delay":"3s","count":2}'
@@ -230,6 +232,8 @@ says 'time limit of one request to the site.*|default 30s'
 
 #> On SIGTERM `/readyz` and `/` say 503 and responses close their connections; after `drain_pause`, unset by default,
 #> the bridge takes no more connections, and requests under way have 10 s to end.
+#>
+#> | `GET /` | 503 before the end, else 200 |
 serve DRAIN bridge --drupal $SITE --drain-pause 2s
 lists 200 $DRAIN
 silent '^Connection: close'

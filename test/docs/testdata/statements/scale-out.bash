@@ -103,3 +103,15 @@ grep -q '"verdict": "not-testable"' bridgecheck-report/report.json
 constant bridge/shared/events.go 'kept +=  *"10000"'
 constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'
 constant bridge/shared/shared.go 'retryTime +=  *500 \* time\.Millisecond'
+
+#> Where the environment has `BRIDGE_SHARED`, the replicas receive it, and the run claims `replicas-shared`.
+printf '#!/bin/bash\necho ${BRIDGE_SHARED:-none} >>shared\nexec bridgecheck bridge\n' >shared.sh
+chmod +x shared.sh
+replicas() { exits 0 bridgecheck run --contract draft --exec ./shared.sh --replicas 2 --only describe/missing-name --jobs 1; }
+BRIDGE_SHARED=redis://127.0.0.1:1 replicas
+test "$(sort -u shared)" = redis://127.0.0.1:1
+grep -q '"replicas-shared"' bridgecheck-report/report.json
+rm shared
+replicas
+test "$(sort -u shared)" = none
+not grep -q '"replicas-shared"' bridgecheck-report/report.json

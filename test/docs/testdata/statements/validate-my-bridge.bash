@@ -24,6 +24,8 @@ chmod +x bridge.sh
 #>
 #> What the bridge prints goes to
 #> `bridgecheck-report/bridge.log`
+#>
+#> | `BRIDGE_LISTEN` | `HOST:PORT` to listen on |
 MINE=passed OTHER=hidden exits 0 one --exec ./bridge.sh --env MINE
 for line in 'DRUPAL_URL=http://127\.0\.0\.1:[0-9]*' 'BRIDGE_LISTEN=127\.0\.0\.1:[0-9]*' BRIDGE_DISCOVERY_TTL=1 BRIDGE_PERMISSION_TTL=1 BRIDGE_UPSTREAM_TIMEOUT=2 BRIDGE_PAGE_SIZE=50 \
 	BRIDGE_AUTH_ADDRESS_FAILURES=100000 BRIDGE_AUTH_TOTAL_FAILURES=100000 'DRUPAL_USER=.*' 'DRUPAL_PASSWORD=.*' MINE=passed; do
