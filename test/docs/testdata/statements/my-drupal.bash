@@ -217,3 +217,23 @@ for site in $PLAIN $SITE; do
 done
 cat plain.verdicts
 test "$(tr -dc 0-9a-z- <plain.verdicts)" = 2verdictnot-testable1verdictpass3verdictpass
+
+#> With the recording proxy
+#> the run [measures it](a-bridge-that-is-up.md), and warns of a value that is not so.
+#>
+#> Point the bridge at the proxy's address instead of the site
+sed /^url/d bridge.yaml >timeout.yaml
+printf 'invocations: [{tool: content.types}]\n' >>timeout.yaml
+serve FREE mock
+kill $(cat FREE.pid)
+serve B bridge --drupal $FREE --upstream-timeout 1s
+proxied() { exits 0 bridgecheck run --url $B --drupal-proxy ${FREE#http://} --drupal $SITE --config timeout.yaml --only upstream/timeout "$@"; }
+proxied
+silent warning
+proxied --upstream-timeout 20s
+says 'warning: --upstream-timeout is 20s, and the bridge gave a hanging site up after 1'
+lists 200 $BRIDGE
+exits 4 bridgecheck run --url $BRIDGE --drupal-proxy 127.0.0.1:0 --drupal $SITE --config timeout.yaml --only 'upstream/*'
+not grep -q '"verdict": "fail"' bridgecheck-report/report.json
+says 'point the bridge at it'
+test $(grep -c '"verdict": "not-testable"' bridgecheck-report/report.json) -gt 8

@@ -285,3 +285,22 @@ chmod +x watched/bridge.sh
 soon grep -q '^red  *list/page-size' watch.log
 sed -i 's/--page-size .*/--page-size 8/' watched/bridge.sh
 soon grep -q '^green  *list/page-size' watch.log
+
+#> The default is a bridge that names tools by method id, shows what the
+#> caller may run, goes by the McpTool attribute, and forwards HTTP Basic to the site.
+exits 0 bridgecheck run --list --exec none
+cp said plain
+exits 0 bridgecheck run --list --exec none --capabilities naming-id,visibility-filtered,exposure-attribute,auth-basic,auth-passthrough
+cmp said plain
+for other in naming-underscore visibility-broad exposure-patterns auth-bearer -auth-passthrough; do
+	exits 0 bridgecheck run --list --exec none --capabilities $other
+	not cmp -s said plain
+done
+
+#> Where a client cannot log in, `bridgecheck auth doctor https://drupal.example/mcp` goes its way from the challenge to the
+#> registration, with `--login` up to a token that is accepted and refreshed, and says which layer fails, with the clause and the
+#> remedy.
+serve MOCK mock
+serve B bridge --drupal $MOCK
+exits 1 bridgecheck auth doctor $B/mcp
+says '^fails +challenge ' ' auth/challenge$' 'Send 401 with `WWW-Authenticate: Bearer`' '^skipped +registration '
