@@ -304,3 +304,13 @@ serve MOCK mock
 serve B bridge --drupal $MOCK
 exits 1 bridgecheck auth doctor $B/mcp
 says '^fails +challenge ' ' auth/challenge$' 'Send 401 with `WWW-Authenticate: Bearer`' '^skipped +registration '
+
+#> Where the run itself is killed, the command and the processes in its process group are killed, too.
+printf '#!/bin/bash\necho $$ >group\nsleep 600 &\necho $! >>group\nbridgecheck bridge &\necho $! >>group\nwait\n' >group.sh
+chmod +x group.sh
+bridgecheck run --exec ./group.sh --keep --only describe/missing-name >kept.log 2>&1 < <(sleep 60) &
+soon grep -q '^Enter sends' kept.log
+for pid in $(cat group); do kill -0 $pid; done
+kill -9 $!
+dead() { for pid in $(cat group); do not kill -0 $pid || return 1; done; }
+soon dead
