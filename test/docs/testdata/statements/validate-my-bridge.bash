@@ -219,7 +219,7 @@ exits 0 bridgecheck report verify old
 #> `--jobs N` sets it.
 #>
 #> so the report is the same for any
-verdicts() { exits 0 bridgecheck run --exec 'bridgecheck bridge' --only 'describe/*' --only 'schema/*' --jobs $1 --report-dir jobs; grep -E '"(id|verdict)":' jobs/report.json >verdicts.$1; }
+verdicts() { exits 0 bridgecheck run --exec 'bridgecheck bridge' --only 'describe/*,list/names-unique,list/page-size' --jobs $1 --report-dir jobs; grep -E '"(id|verdict)":' jobs/report.json >verdicts.$1; }
 verdicts 1
 verdicts 3
 cmp verdicts.1 verdicts.3
@@ -312,5 +312,6 @@ bridgecheck run --exec ./group.sh --keep --only describe/missing-name >kept.log 
 soon grep -q '^Enter sends' kept.log
 for pid in $(cat group); do kill -0 $pid; done
 kill -9 $!
-dead() { for pid in $(cat group); do not kill -0 $pid || return 1; done; }
-soon dead
+ended() { not kill -0 $1 || grep -q 'State:.Z' /proc/$1/status; } # nobody may wait for it
+all() { for pid in $(cat group); do ended $pid || return 1; done; }
+soon all
