@@ -53,7 +53,10 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	pair, err := tls.X509KeyPair(public, private)
-	return &pair, err
+	if err != nil { // which of the two it is, crypto/tls says in words alone
+		return nil, fmt.Errorf("%s, %s: %w", cert, key, err)
+	}
+	return &pair, nil
 }
 
 func versionOf(path string) fileVersion {

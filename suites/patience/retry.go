@@ -82,11 +82,12 @@ func (s *sending) waitWhileBusy() {
 	failed := ""
 	for n := range maxRetries {
 		pause, busy := a.Busy()
+		asked := busy // to wait: so it is waited for before the first clause, too
 		if siteFails(a) && run.futileRetries.Load() < maxFutile {
 			busy, failed = true, fmt.Sprintf("the site behind the bridge fails now and then: %s got %s", a.Subject(), a.Outcome())
 		}
 		pause = max(pause, firstWait<<n)
-		unsafe := a.Status != http.StatusTooManyRequests && (!run.Responded || s.mayRun())
+		unsafe := a.Status != http.StatusTooManyRequests && (!run.Responded && !asked || s.mayRun())
 		if !busy || pause > longestWait || unsafe || !s.request.Rewind() {
 			break
 		}

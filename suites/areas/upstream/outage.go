@@ -22,7 +22,7 @@ func timeout(ctx context.Context, t *check.T) {
 		check.NotTestable(unknownLimit)
 	}
 	call := mustRunAnyResult(ctx, t)
-	t.Call(ctx, call).MustSucceed()
+	mustReach(ctx, t, call)
 	wait := t.UpstreamTimeout
 	if t.Measures() { // then what was given may be a guess
 		wait = check.Measuring
@@ -230,6 +230,8 @@ func downAndUp(ctx context.Context, t *check.T) {
 	mustCallSiteThatIsUp(ctx, t, call)
 	if t.Drupal != nil {
 		t.As(check.Agent).MustListShared(ctx) // the positive control of the lists
+	} else {
+		scenario.MustReach(ctx, t, call)
 	}
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	var stranger check.Client

@@ -130,7 +130,7 @@ func eagerValidation(ctx context.Context, t *check.T) {
 
 func pooled(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
-	t.Call(ctx, call).MustSucceed()
+	mustReach(ctx, t, call)
 	t.Upstream.Mark()
 	const invokes, handful, telling = 200, 10, 20
 	for n := range invokes {
@@ -156,7 +156,7 @@ func connections(t *check.T) int {
 
 func cancel(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
-	t.Call(ctx, call).MustSucceed()
+	mustReach(ctx, t, call)
 	t.Upstream.Arm(hangingCalls())
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
@@ -184,7 +184,7 @@ func cancel(ctx context.Context, t *check.T) {
 // headersChosen lists and calls with headers that are meant for the bridge.
 func headersChosen(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
-	t.Call(ctx, call).MustSucceed()
+	mustReach(ctx, t, call)
 	sent := http.Header{"Range": {"bytes=0-3"}, "If-None-Match": {`"bridgecheck"`}, "X-Http-Method-Override": {http.MethodGet}, "X-Forwarded-Host": {"elsewhere.invalid"}}
 	if !t.Claims("auth-cookie") {
 		sent.Set("Cookie", "SESSbridgecheck=none")
@@ -207,7 +207,7 @@ func headersChosen(ctx context.Context, t *check.T) {
 }
 
 func postOnly(ctx context.Context, t *check.T) {
-	t.Call(ctx, scenario.MustRun(ctx, t)).MustSucceed()
+	mustReach(ctx, t, scenario.MustRun(ctx, t))
 	want := http.MethodPost + " " + t.CallPath()
 	for _, entry := range t.Upstream.Journal() {
 		if len(entry.Calls) == 0 {

@@ -64,3 +64,14 @@ control() { sed -n 's|^the control plane is at \(.*\)/$|\1|p' "$1.log"; }
 
 # fault JSON: the control plane $M arms it, in place of all others.
 fault() { curl -s -X DELETE "$M/faults"; curl -s --fail-with-body --json "$1" "$M/faults"; }
+
+# store: a Redis serves at $PORT until the row ends; false where none is installed.
+store() {
+	command -v redis-server >/dev/null || { echo "NOT TESTED: redis-server is not installed"; return 1; }
+	for _ in 1 2 3 4 5; do
+		PORT=$((20000 + RANDOM % 20000))
+		redis-server --port $PORT --bind 127.0.0.1 --save '' --daemonize no >redis.log 2>&1 &
+		soon grep -q 'Ready to accept' redis.log && return
+	done
+	exit 1 # of the row
+}

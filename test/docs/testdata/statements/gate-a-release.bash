@@ -121,3 +121,23 @@ not grep -q "\"$LATEST\"" draft/report.json
 for n in 1 2; do GITHUB_RUN_ID=77 exits 0 bridgecheck run --only 'describe/*' --shard $n/2 --report-dir ci-$n; done
 exits 0 bridgecheck report merge ci-1 ci-2 --report-dir ci
 exits 2 bridgecheck run --only 'describe/*' --shard 1/2 --report-dir none
+
+#> `report merge` makes the report that one run would have made, and ends with its exit code
+#>
+#> and ends with 1 when a clause of it fails. Give `--baseline` to `report
+#> merge`, too.
+whole() { bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size,list/names-unique,describe/missing-name,describe/after-error "$@"; }
+exits 1 whole --report-dir whole --write-baseline known.yaml
+any whole --shard 1/2 --run-id same --report-dir part-1
+echo $(tail -n 1 said) >ends
+any whole --shard 2/2 --run-id same --report-dir part-2
+echo $(tail -n 1 said) >>ends
+test $(grep -c '^not conformant' ends) = 1
+test $(grep -c '^partial' ends) = 1
+exits 1 bridgecheck report merge part-1 part-2 --report-dir merged
+verdicts() { grep -E '"(id|verdict)":' $1/report.json; }
+verdicts whole >verdicts
+diff verdicts <(verdicts merged)
+test $(grep -c '"verdict"' verdicts) = 4
+exits 0 bridgecheck report merge part-1 part-2 --report-dir merged --baseline known.yaml
+says '1 failure is excused by the baseline'

@@ -149,3 +149,24 @@ constant bridge/oauth/introspect.go 'introspectionKept = 30 \* time\.Second$'
 constant bridge/oauth/keys.go 'keysRetry +=  *5 \* time\.Second'
 constant bridge/oauth/keys.go 'keysStale +=  *time\.Hour'
 constant bridge/oauth/oauth.go 'leeway +=  *10 \* time\.Second'
+
+#> | a token that is expired, forged, of another issuer or for another audience | 401 with `error="invalid_token"`; the token is not forwarded |
+#>
+#> | a token without a scope that the tool requires | 403 with `error="insufficient_scope"` and the scopes |
+#>
+#> | as above | the caller's token, unchanged |
+#>
+#> | with `oauth_exchange` | a token that the bridge got in exchange (RFC 8693), for the same account |
+passes() { for id in $1; do grep -A8 "\"id\": \"auth/$id\"" bridgecheck-report/report.json | grep -q '"verdict": "pass"' || { echo "auth/$id does not pass"; return 1; }; done; }
+TOKENS='auth/own-account,auth/token-signature,auth/token-expired,auth/token-issuer,auth/token-audience,auth/scope-enforced,auth/insufficient-scope'
+exits 0 bridgecheck run --exec 'bridgecheck bridge' --capabilities oauth,mcp,-auth-basic --only $TOKENS
+passes "$(tr , '\n' <<<${TOKENS//auth\//})"
+exits 0 bridgecheck run --exec 'bridgecheck bridge' --capabilities oauth,token-exchange,mcp,-auth-basic --only $TOKENS,auth/no-passthrough
+passes "$(tr , '\n' <<<${TOKENS//auth\//}) no-passthrough"
+
+#> A server that speaks MCP alone (`-tools`), such as the tool server of another Drupal module, is tested by MCP requests: its
+#> own area `mcp`, and the clauses on names, descriptions, schemas, types, callers and calls of the other areas that do not
+#> need the three endpoints.
+exits 0 bridgecheck run --exec 'bridgecheck bridge' --capabilities mcp,-tools --only list/names-unique,schema/bounded,mcp/unknown-tool,describe/missing-name
+test $(grep -c '"verdict": "pass"' bridgecheck-report/report.json) = 3
+grep -A8 '"id": "describe/missing-name"' bridgecheck-report/report.json | grep -q '"verdict": "not-applicable"'

@@ -365,54 +365,85 @@ BRIDGECHECK_PASSWORD_AGENT=agent-pass exits 0 bridgecheck mock record --url $SIT
 grep -rq '"status": *200' logins
 not grep -rE 'agent-pass|SESS[0-9a-f]*=[A-Za-z0-9]' logins
 
-#> It is a ring in memory of 32,768 entries and 128 MiB of headers, bodies and calls, whichever is full first
-#>
-#> (some 100 KiB)
-constant mockdrupal/journal/journal.go 'DefaultLimit +=  *32_768 '
-constant mockdrupal/journal/journal.go 'MaxBytes +=  *128 << 20 '
-fault '{"kind":"huge","size":16777216,"route":"jsonrpc","count":1}'
-curl -s -X DELETE $M/journal
-curl -s --max-filesize 1 -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"content.types"}' $SITE/jsonrpc | head -c 1000 >first || true
-curl -s $M/journal | sed -n 's/.*"bytes_taken":\([0-9]*\).*/\1/p' >taken
-cat taken
-test "$(cat taken)" -lt 8000000
+#> It is a ring in memory of 32,768 entries and 128 MiB of headers, bodies and calls, whichever is full first; of a body it
+#> shows 64 KiB, of a call all parameters. When it is full the oldest entries are dropped: `dropped` counts them, `lost` is how many after `after=` are
+#> missing, and a reader that finds `lost` above 0 has not seen everything.
+serve FULL mock --control 127.0.0.1:0
+P=$(control FULL)
+number() { curl -s "$P/journal?user=nobody&after=$2" | grep -oE "\"$1\": ?[0-9]+" | tr -dc 0-9; }
+{ printf '{"jsonrpc":"2.0","id":1,"method":"content.search","params":{"query":"'; head -c 990000 /dev/zero | tr '\0' x; printf '"}}'; } >long.json
+gets 200 -u agent:agent-pass --json @long.json $FULL/jsonrpc
+curl -s $P/journal >entry
+test $(tr -cs x '\n' <entry | awk 'length == 990000' | wc -l) = 1
+test "$(grep -oE '"body":"[^"]*"' entry | wc -c)" = 87394 # 64 KiB in base64
+test "$(number dropped 0)" = "$(number lost 0)"
+curl -s -u agent:agent-pass --json @long.json "$FULL/jsonrpc?[2-150]" -o /dev/null
+DROPPED=$(number dropped 0)
+test $DROPPED -gt 0
+test $(number lost 0) = $DROPPED
+test $(number lost 1) = $((DROPPED - 1))
+test $(number lost $DROPPED) = 0
+constant mockdrupal/journal/journal.go 'DefaultLimit = 32_768 '
 
-#> | names | lower case, `_` for other characters, 64 at most; of methods that get the same name the first |
-#>
-#> | outputs that are no object | wrapped as `{"result": …}` |
-#>
-#> the older `/mcp/get` with event streams.
-#>
-#> In faults and the journal `tools/list` has the route `methods`, and `tools/call` is a call of the method on the route `jsonrpc`.
-cat >names.yaml <<'END'
-roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+#> Flood control (`--flood`, `PUT flood`)
+plane 204 PUT flood
+for i in 1 2 3 4 5; do gets 403 -u agent2:wrong$i $SITE/jsonrpc/methods; done
+gets 403 -u agent2:agent2-pass $SITE/jsonrpc/methods
+plane 204 DELETE flood
+gets 200 -u agent2:agent2-pass $SITE/jsonrpc/methods
+
+#> `bytes_out` is the part of it that is body, compressed for `huge-gzip`.
+out() {
+	curl -s -X DELETE $M/journal
+	fault "{\"kind\":\"$1\",\"size\":3000000,\"route\":\"jsonrpc\",\"count\":1}" >/dev/null
+	curl -s -o /dev/null -H 'Accept-Encoding: gzip' -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"whoami"}' $SITE/jsonrpc
+	curl -s $M/journal | grep -oE '"bytes_out": ?[0-9]+' | tr -dc 0-9
+}
+test $(out huge) -ge 3000000
+test $(out huge-gzip) -lt 2900000
+test $(out huge-gzip) -gt 0
+
+#> numbers under `format: phone`, `style` | -32602 with PHP's message
+cat >formats.yaml <<'END'
+roles: {agent: [use jsonrpc services]}
 users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
 methods:
-- {id: A.Bc-d, mcp: {}, usage: the first, behaviour: {value: 1}, output: {type: integer}}
-- {id: a.bc_d, mcp: {}, usage: the second, behaviour: {value: 2}}
-- {id: a.very.long.name.that.goes.on.and.on.until.it.has.more.than.sixty.four.characters, mcp: {}, behaviour: {value: 3}}
+- {id: a.phone, params: {n: {schema: {type: number, format: phone}}}, unchecked: true, behaviour: echo}
+- {id: a.style, params: {n: {schema: {type: number, format: style}}}, unchecked: true, behaviour: echo}
+- {id: a.plain, params: {n: {schema: {type: number}}}, behaviour: echo}
 END
-serve MCP mock --with-module mcp --site names.yaml --control 127.0.0.1:0
-M=$(control MCP)
-post 200 tools/list
-says '"name":"site_a_bc_d"' 'the first' '"name":"[a-z0-9_]{64}"'
-silent 'the second'
-post 200 tools/call '{"name":"site_a_bc_d","arguments":{}}'
-says '"result":1\}|\{.{0,2}"result.{0,3}:1'
-gets 404 -u agent:agent-pass $MCP/mcp/get
-gets 200 "$M/journal?route=methods"
-says '/mcp/post'
-gets 200 "$M/journal?route=jsonrpc&method=A.Bc-d"
-says '/mcp/post'
-
-#> Methods
-#> that count their runs or sleep are not called; the report names them.
-exits 0 bridgecheck mock verify --url $SITE --site default --generate 20 --seed 1
-says 'count\.calls' 'slow' '20 generated requests \(seed 1\), 0 differences'
-
-#> as each account of
-#> the site file.
-exits 0 bridgecheck mock verify --url $SITE --site default --generate 100 --seed 2
-for user in outsider discoverer service norpc; do
-	test "$(curl -s "$M/journal?user=$user&limit=500" | grep -o '"seq":' | wc -l)" -gt 0
+serve FORMATS mock --site formats.yaml
+for m in a.phone a.style; do
+	rpc 400 $m '{"n":1}' $FORMATS
+	says '"code":-32602' 'must be of type string, int given'
 done
+rpc 200 a.plain '{"n":1}' $FORMATS
+
+#> `Freeze` holds methods and `Step` lets them continue one by one.
+plane 204 PUT freeze --json '{"method":"content.*"}'
+for i in 1 2; do curl -s -o frozen.$i -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"content.types"}' $SITE/jsonrpc & done
+rpc 200 whoami
+sleep 0.3
+done_with() { test $(cat frozen.1 frozen.2 2>/dev/null | grep -o '"result"' | wc -l) = $1; }
+done_with 0
+curl -s --fail-with-body $M/step --json '{"count":1}'
+soon done_with 1
+sleep 0.3
+done_with 1
+plane 204 DELETE freeze
+soon done_with 2
+
+#> Faults that change documents of `/jsonrpc/methods` leave `tools/list` as it is.
+serve BOTH mock --with-module mcp --control 127.0.0.1:0
+list() { curl -s -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}' $BOTH/mcp/post | md5sum; }
+documents() { curl -s -u agent:agent-pass $BOTH/jsonrpc/methods | md5sum; }
+M=$(control BOTH) before=$(list) known=$(documents)
+KIND=$(curl -s $M/fault-kinds | grep -oE '"name": ?"poison[a-z-]*"' | head -n 1 | sed 's/.*"\(poison.*\)"/\1/')
+fault "{\"kind\":\"$KIND\"}"
+test "$known" != "$(documents)"
+test "$before" = "$(list)"
+
+#> A parameter of `drupal: TYPE` takes anything, though a real site has no such type
+printf 'roles: {agent: [use jsonrpc services]}\nusers: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]\nmethods: [{id: a.b, behaviour: echo, params: {p: {drupal: integer}}}]\n' >drupal.yaml
+serve ANY mock --site drupal.yaml
+rpc 200 a.b '{"p":{"x":[true]}}' $ANY

@@ -99,7 +99,7 @@ test -s fixtures-module/bridgecheck_fixtures.info.yml
 exits 0 bridgecheck fixtures export default --drupal-module fixtures-two --jsonrpc 2
 not diff -rq fixtures-module fixtures-two
 
-#> (each tool some 30 times), and `upstream/pooled` (one tool 60 times, and 200 times where the bridge does not keep its connections).
+#> (each tool some 30 times), and `upstream/pooled` (one tool 20 times, and up to 200 times where the bridge uses several connections).
 sed /^url/d bridge.yaml >counted.yaml
 printf 'invocations: [{tool: content.types}]\n' >>counted.yaml
 runs() { curl -s $M/runs/content.types | tr -dc 0-9; }
@@ -110,8 +110,8 @@ exits 0 bridgecheck run --exec 'bridgecheck bridge' --drupal-proxy 127.0.0.1:0 -
 echo $before $between $(runs)
 test $((between - before)) -ge 20
 test $((between - before)) -le 40
-test $(($(runs) - between)) -ge 55
-test $(($(runs) - between)) -le 65
+test $(($(runs) - between)) -ge 20
+test $(($(runs) - between)) -le 25
 
 #> Secrets are in the environment or in files, never in the configuration, not in an address either
 printf 'url: %s\n' "${BRIDGE/\/\//\/\/agent:agent-pass@}" >address.yaml
@@ -141,3 +141,99 @@ serve B bridge --drupal $TINY --page-size 2
 printf 'url: %s\n%s\n' "$B" "$agent" >tiny-run.yaml
 any bridgecheck run --config tiny-run.yaml --drupal $TINY --page-size 2 --only list/page-size --only list/cursor-no-leak --only list/page-boundary-exact --report-dir tiny
 test $(grep -c '"verdict": "pass"' tiny/report.json) -ge 1
+
+#> until then they are in `.undo.json` in the report directory, readable by you alone. After a
+#> crash `bridgecheck run --cleanup --config bridge.yaml` ends them.
+serve COOKIES bridge --drupal $SITE --credentials cookie
+printf 'url: %s\nidentities: {agent: {login: {url: %s, user: agent, password: {env: AGENT_PASSWORD}}}}\ncapabilities: [auth-cookie, -auth-basic]\nrate: 10\nreport_dir: crashed\n' $COOKIES $SITE >crash.yaml
+curl -s -X DELETE $M/journal
+bridgecheck run --config crash.yaml --only 'list/*' >crash.log 2>&1 &
+soon test -s crashed/.undo.json
+test "$(stat -c %a crashed/.undo.json)" = 600
+kill -9 $!
+not grep -q '"path":"/user/logout"' <(curl -s $M/journal)
+exits 0 bridgecheck run --cleanup --config crash.yaml
+says '^sessions ended: 1$'
+curl -s $M/journal | grep -q '"path":"/user/logout"'
+test ! -e crashed/.undo.json
+
+#> When a site responds with 429, or 503 with Retry-After, the run waits and sends the request again;
+serve FRESH bridge --drupal $SITE
+printf 'url: %s\n%s\n' "$FRESH" "$agent" >fresh.yaml
+fault '{"kind":"status","status":429,"count":1}'
+curl -s -X DELETE $M/journal
+exits 0 bridgecheck run --config fresh.yaml --only list/names-unique --report-dir waits
+curl -s $M/journal | grep -q '"status":429'
+
+#> `rate` in the
+#> configuration keeps below its limit.
+{ cat bridge.yaml; echo 'rate: 10'; } >rate.yaml
+exits 0 bridgecheck run --config rate.yaml --only describe/missing-name,describe/after-error --report-dir rate
+SENT=$(sed -n 's/^ *"requests": \([0-9]*\),$/\1/p' rate/report.json | tail -n 1)
+TOOK=$(sed -n 's/^ *"duration_ms": \([0-9]*\).*/\1/p' rate/report.json | head -n 1)
+echo $SENT requests in $TOOK ms
+test $SENT -ge 5
+test $TOOK -ge $((100 * (SENT - 3)))
+
+#> # a base path is kept
+#>
+#> # beside this file
+serve BELOW bridge --drupal $SITE --base-path /drupal
+mkdir beside
+printf 'url: %s/drupal\nidentities: {agent: {bearer: {file: token.txt}}}\ncapabilities: [auth-bearer, -auth-basic]\n' $BELOW >beside/bridge.yaml
+(umask 077; echo agent-token >beside/token.txt)
+exits 0 bridgecheck run --config beside/bridge.yaml --only list/names-unique --report-dir below
+grep -q "\"$BELOW/drupal\"" below/report.json
+
+#> tls: {ca: internal-ca.pem}                     # cert and key for a client certificate; insecure: true warns
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=one -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+chmod 600 key.pem
+serve TLS bridge --drupal $SITE --tls-cert cert.pem --tls-key key.pem
+encrypted() { printf 'url: %s\n%s\n%s\n' "$TLS" "$agent" "$2" >tls.yaml; exits $1 bridgecheck run --config tls.yaml --only list/names-unique --report-dir tls; }
+encrypted 3
+encrypted 0 'tls: {ca: cert.pem}'
+silent insecure
+encrypted 0 'tls: {insecure: true}'
+says insecure
+
+#> # the expected response: clause invoke/answers-result
+for result in '{uid: 3, name: agent}' pong; do
+	{ cat bridge.yaml; printf 'invocations: [{tool: whoami, arguments: {}, expect: {status: 200, result: %s}}]\n' "$result"; } >expect.yaml
+	exits $(test "$result" = pong && echo 1 || echo 0) bridgecheck run --config expect.yaml --only invoke/answers-result --report-dir expect
+done
+says 'pong'
+
+#> - A site that shows no McpTool attributes (most do not) does not say which methods are tools. Then a method is a tool if the
+#> bridge lists it to any of the identities, and the clauses on titles, annotations and marked methods are not testable.
+bridgecheck fixtures export default -o plain.yaml
+sed -i '1i extensions: none' plain.yaml
+serve PLAIN mock --site plain.yaml
+serve B bridge --drupal $PLAIN
+printf 'url: %s\n%s\n' "$B" "$agent" >plain-run.yaml
+for site in $PLAIN $SITE; do
+	sed -i "s|^url: .*|url: $(test $site = $PLAIN && echo $B || echo $BRIDGE)|" plain-run.yaml
+	any bridgecheck run --config plain-run.yaml --drupal $site --only mapping/title-from-attribute,mapping/annotations-from-attribute,mapping/name-is-id --report-dir plain
+	grep -oE '"verdict": .*' plain/report.json | sort | uniq -c >>plain.verdicts
+done
+cat plain.verdicts
+test "$(tr -dc 0-9a-z- <plain.verdicts)" = 2verdictnot-testable1verdictpass3verdictpass
+
+#> With the recording proxy
+#> the run [measures it](a-bridge-that-is-up.md), and warns of a value that is not so.
+#>
+#> Point the bridge at the proxy's address instead of the site
+sed /^url/d bridge.yaml >timeout.yaml
+printf 'invocations: [{tool: content.types}]\n' >>timeout.yaml
+serve FREE mock
+kill $(cat FREE.pid)
+serve B bridge --drupal $FREE --upstream-timeout 1s
+proxied() { exits 0 bridgecheck run --url $B --drupal-proxy ${FREE#http://} --drupal $SITE --config timeout.yaml --only upstream/timeout "$@"; }
+proxied
+silent warning
+proxied --upstream-timeout 20s
+says 'warning: --upstream-timeout is 20s, and the bridge gave a hanging site up after 1'
+lists 200 $BRIDGE
+exits 4 bridgecheck run --url $BRIDGE --drupal-proxy 127.0.0.1:0 --drupal $SITE --config timeout.yaml --only 'upstream/*'
+not grep -q '"verdict": "fail"' bridgecheck-report/report.json
+says 'point the bridge at it'
+test $(grep -c '"verdict": "not-testable"' bridgecheck-report/report.json) -gt 8

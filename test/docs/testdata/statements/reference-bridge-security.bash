@@ -199,7 +199,7 @@ soon shows two
 sleep 1.1
 echo nothing >cert.pem
 shows two
-soon grep -q 'the certificate stays as it was' B.log
+soon grep -q 'the certificate stays as it was.*cert\.pem' B.log
 shows two
 
 #> Where other users may read or change them, the log warns at the start and at each SIGHUP, with the `chmod` that fixes it.
@@ -339,3 +339,91 @@ constant bridge/oauth/keys.go 'keysFresh +=  *10 \* time\.Minute'
 constant bridge/oauth/keys.go 'keysStale +=  *time\.Hour'
 constant bridge/observe/bounded.go 'lineRate, lineBurst = 10, 200$'
 constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'
+
+#> At most `max_discovery` discoveries run at one time.
+fault '{"kind":"delay","delay":"8s","route":"methods"}'
+asked() { test "$(curl -s "$M/journal?route=methods" | grep -o '"seq":' | wc -l)" = $1; }
+for limit in 1 32; do
+	serve B bridge --drupal $SITE --max-discovery $limit
+	curl -s -X DELETE $M/journal
+	for name in agent agent2 discoverer; do curl -s -o /dev/null -u $name:$name-pass $B/mcp/tools/list & done
+	soon asked $((limit < 3 ? limit : 3))
+	sleep 0.5
+	asked $((limit < 3 ? limit : 3))
+	kill $(cat B.pid)
+done
+curl -s -X DELETE $M/faults
+
+#> The store learns neither credentials nor names
+if store; then
+	export BRIDGE_SESSION_KEYS=secret-of-more-than-32-characters-0123456789
+	exec 3<>/dev/tcp/127.0.0.1/$PORT
+	printf 'MONITOR\r\n' >&3
+	cat <&3 >monitor &
+	for n in A B; do serve $n bridge --drupal $SITE --shared redis://127.0.0.1:$PORT --rate-limit 100; done
+	for u in $A $B; do
+		lists 200 $u
+		up() { gets 200 $u/metrics; says '^bridge_shared_up 1$'; }
+		soon up
+	done
+	call 200 $A whoami
+	lists 403 $A -u agent2:wrong-password
+	gets 200 -X POST -u admin:admin-pass $A/mcp/admin/invalidate
+	gets 200 -u agent:agent-pass $A/mcp -H 'Accept: application/json, text/event-stream' --json '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+	SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
+	gets 204 -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $A/mcp
+	events() { test $(grep -c XADD monitor) = 2; }
+	soon events
+	grep -q ZADD monitor
+	not grep -iE "agent|admin|whoami|wrong-pass|\"[^\"]*127\.0\.0\.1|content\.|$SESSION|$(printf agent:agent-pass | base64)|$BRIDGE_SESSION_KEYS" monitor
+fi
+
+#> `user` is the account's name in small letters, or a checked token's subject. `outcome` is `ok` or the error's code.
+serve B bridge --drupal $SITE --audit-log names.jsonl
+call 200 $B whoami '{}' -u AGENT:agent-pass
+call 500 $B fail.server
+cat names.jsonl
+grep -q '"user":"agent".*"tool":"whoami","outcome":"ok"' names.jsonl
+grep -q '"tool":"fail.server","outcome":"execution_error","status":500' names.jsonl
+
+#> Sessions outlast SIGHUP
+printf 'drupal: %s\n' $SITE >again.yaml
+serve B bridge --config again.yaml
+post() { gets $1 -u agent:agent-pass $B/mcp -H 'Accept: application/json, text/event-stream' --json "$2" ${SESSION:+-H "Mcp-Session-Id: $SESSION"}; }
+SESSION=
+post 200 '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}'
+SESSION=$(sed -n 's/^Mcp-Session-Id: //Ip' said)
+echo 'page_size: 3' >>again.yaml
+kill -HUP $(cat B.pid)
+few() { lists 200 $B && test $(grep -o '"inputSchema"' said | wc -l) = 3; }
+soon few
+post 200 '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+
+#> Where the bridge's machine has no descriptors or ports left, calls get 503 `overloaded`; the site is not taken for dead, and
+#> `/readyz` stays as it was. A few descriptors are kept for `/readyz` and `/healthz`: while clients hold all others, these two
+#> respond, and everything else gets 503 and a closed connection.
+(ulimit -n 60; exec bridgecheck bridge --drupal $SITE --listen 127.0.0.1:0) >FEW.log 2>&1 &
+soon grep -q '^listening on' FEW.log
+FEW=$(sed -n 's/^listening on //p' FEW.log)
+lists 200 $FEW
+for fd in $(seq 20 90); do eval "exec $fd<>/dev/tcp/127.0.0.1/${FEW##*:}" && printf 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n' >&$fd || true; done
+sleep 1
+gets 200 $FEW/healthz
+gets 200 $FEW/readyz
+lists 503 $FEW
+says '"overloaded"' '^Connection: close'
+
+#> A site that trusts `forward_address` counts for each client by itself, but the bridge
+#> still counts by account.
+serve B bridge --drupal $SITE --trusted-proxies 127.0.0.1 --forward-address
+for i in 1 2 3 4; do lists 403 $B -u agent2:wrong$i -H "X-Forwarded-For: 203.0.113.$i"; done
+lists 429 $B -u agent2:wrong5 -H 'X-Forwarded-For: 203.0.113.5'
+
+#> `bridge_shared_up` and `bridge_shared_total` show it, and the log says it once.
+BRIDGE_SESSION_KEYS=secret-of-more-than-32-characters-0123456789 serve B bridge --drupal $SITE --shared redis://127.0.0.1:1 --rate-limit 100
+for i in 1 2 3 4 5 6; do call 200 $B whoami; done
+soon grep -q '127.0.0.1:1' B.log
+sleep 1
+gets 200 $B/metrics
+says '^bridge_shared_up 0$' '^bridge_shared_total[{].* [1-9]'
+test $(grep -c '127.0.0.1:1' B.log) = 1

@@ -225,3 +225,149 @@ printf 'drupal: %s\nsession_keys_file: key\n' "$SITE" >secret.yaml
 exits 0 bridgecheck bridge --check-config --config secret.yaml
 printf 'drupal: %s\nsession_keys: secret-of-more-than-32-characters-0123456789\n' "$SITE" >secret.yaml
 exits 2 bridgecheck bridge --check-config --config secret.yaml
+
+#> | `max_callers` | `10000` | | callers whose tools are cached |
+asked() { test "$(curl -s "$M/journal?route=methods" | grep -o '"seq":' | wc -l)" = $1; }
+for limit in 1 10000; do
+	serve B bridge --drupal $SITE --max-callers $limit
+	curl -s -X DELETE $M/journal
+	for name in agent agent2 agent; do lists 200 $B -u $name:$name-pass; done
+	asked $((limit == 1 ? 3 : 2))
+done
+
+#> | `refused_ttl` | `5s` | | how long a refused caller is remembered, no longer than permission_ttl |
+refuses() { lists 403 $1 -u blocked:blocked-pass; }
+asks() { curl -s -X DELETE $M/journal; refuses $1; test -n "$(curl -s "$M/journal?route=methods" | grep '"seq":')"; }
+serve LONG bridge --drupal $SITE --refused-ttl 1h --permission-ttl 1h --discovery-ttl 1h
+serve SHORT bridge --drupal $SITE --refused-ttl 100ms --permission-ttl 1h --discovery-ttl 1h
+serve BOTH bridge --drupal $SITE --refused-ttl 1h --permission-ttl 100ms --discovery-ttl 1h
+for u in $LONG $SHORT $BOTH; do refuses $u; done
+sleep 0.2
+not asks $LONG
+asks $SHORT
+asks $BOTH
+constant bridge/settings.go '"refused_ttl", "", "5s"'
+
+#> | -32602 whose data begin with `Missing required parameter` | 400 | `invalid_params` | The site refused the arguments of TOOL, which fit the schema that the bridge knew: the site's words; the schema is refetched. |
+refused -32602 'Invalid Params' 'Missing required parameter: nid'
+call 400 $BRIDGE whoami
+says '"invalid_params"' 'The site refused the arguments of whoami, which fit the schema that the bridge knew: Missing required parameter: nid; the schema is refetched\.'
+
+#> | no response within request_timeout | 504 | `upstream_timeout` | The request took longer than the bridge allows. |
+serve B bridge --drupal $SITE --upstream-timeout 2s --request-timeout 2s --max-in-flight 1
+lists 200 $B
+fault '{"kind":"delay","delay":"1500ms","route":"jsonrpc"}'
+curl -s --parallel --parallel-immediate -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-2]" >bodies
+grep -q '"code":"upstream_timeout","message":"The request took longer than the bridge allows\."' bodies
+exits 2 bridgecheck bridge --check-config --drupal $SITE --upstream-timeout 5s --request-timeout 1s
+curl -s -X DELETE $M/faults
+
+#> | the caller has its share of max_in_flight, and of max_waiting | 503 | `overloaded` | Too many calls wait for the site; retry in 1 s. |
+serve B bridge --drupal $SITE --max-in-flight 1 --max-waiting 1
+lists 200 $B
+fault '{"kind":"delay","delay":"1s","route":"jsonrpc"}'
+curl -s --parallel --parallel-immediate --parallel-max 20 -u agent:agent-pass --json '{"name":"whoami","arguments":{}}' "$B/mcp/tools/invoke?[1-8]" >bodies || true
+grep -q '"code":"overloaded","message":"Too many calls wait for the site; retry in 1 s\."' bodies
+curl -s -X DELETE $M/faults
+
+#> | 400 | `invalid_cursor`, `invalid_json`, `invalid_params`, `invalid_request`, `missing_parameter` |
+#>
+#> | 404 | `not_found`, `tool_not_found` |
+#>
+#> | 405 | `method_not_allowed` |
+#>
+#> | 413 | `request_too_large` |
+#>
+#> | 415 | `unsupported_media_type` |
+post() { gets $1 -u agent:agent-pass --json "$3" "${@:4}" $BRIDGE/mcp/tools/invoke; says "\"code\":\"$2\""; }
+lists 400 $BRIDGE --get --data-urlencode cursor=none
+says '"code":"invalid_cursor"'
+post 400 invalid_json '{'
+post 400 invalid_params '{"name":"content.get","arguments":{"nid":"x"}}'
+gets 400 -u agent:agent-pass "$BRIDGE/mcp/tools/describe?name=%ff"
+says '"code":"invalid_request"'
+post 400 missing_parameter '{}'
+post 404 tool_not_found '{"name":"no.such","arguments":{}}'
+post 415 unsupported_media_type '{}' -H 'Content-Type: text/plain'
+head -c 2097153 /dev/zero | tr '\0' ' ' >large
+post 413 request_too_large @large
+gets 404 -u agent:agent-pass $BRIDGE/mcp/nowhere
+says '"code":"not_found"'
+gets 405 -u agent:agent-pass $BRIDGE/mcp/tools/invoke
+says '"code":"method_not_allowed"'
+
+#> A Drupal field type, the JSON Schema of one value, and where its settings go in it. A `cardinality` other than 1 makes an array.
+#> A type that is neither here nor in the configuration takes anything.
+sed -n 's/^| `\([a-z_]*\)` | `\({.*}\)` |.*/\1 \2/p' "$ROOT/docs/reference-bridge-tables.md" >types
+test $(wc -l <types) -ge 25
+{
+	printf 'roles: {agent: [use jsonrpc services, access mcp tool discovery]}\nusers: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]\nmethods:\n'
+	while read -r type _; do
+		printf -- '- {id: one.%s, mcp: {}, behaviour: echo, params: {p: {drupal: %s}}}\n- {id: many.%s, mcp: {}, behaviour: echo, params: {p: {drupal: %s, cardinality: -1}}}\n' $type $type $type $type
+	done <types
+	printf -- '- {id: one.other, mcp: {}, behaviour: echo, params: {p: {drupal: other}}}\n'
+} >fields.yaml
+serve FIELDS mock --site fields.yaml
+serve B bridge --drupal $FIELDS --page-size 200
+lists 200 $B
+tr -d '\n' <said >list
+while read -r type schema; do
+	schema=${schema%\}}
+	grep -qF "\"description\":\"one.$type\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":$schema" list || { echo "one.$type: no $schema"; grep -o "\"one.$type\".*" list | head -c 300; false; }
+	grep -qF "\"description\":\"many.$type\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"p\":{\"type\":\"array\",\"items\":$schema" list || { echo "many.$type: no $schema"; grep -o "\"many.$type\".*" list | head -c 300; false; }
+done <types
+gets 200 -u agent:agent-pass --json '{"name":"one.other","arguments":{"p":[1,{"a":null}]}}' $B/mcp/tools/invoke
+
+#> | `target_value` | `id` | | member of the items that target_method returns that holds the value |
+cat >uuids.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: a.b, mcp: {}, behaviour: echo, params: {kind: {drupal: entity_reference, target: node_type}}}
+- {id: node_type.list, mcp: {}, behaviour: {value: [{id: x, uuid: one}, {id: y, uuid: two}]}}
+END
+serve TARGETS mock --site uuids.yaml
+serve B bridge --drupal $TARGETS --target-value uuid
+gets 200 -u agent:agent-pass "$B/mcp/tools/describe?name=a.b"
+says '"enum":\["one","two"\]'
+
+#> | `include` | | `BRIDGE_INCLUDE` | patterns of the ids of methods that become tools; \* matches any characters; if unset: content.\*, search.\*, taxonomy.\*, media.\* where there is no attribute |
+cat >plain.yaml <<'END'
+extensions: none
+roles: {agent: [use jsonrpc services]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent]}]
+methods:
+- {id: content.a, behaviour: echo}
+- {id: search.a, behaviour: echo}
+- {id: taxonomy.a, behaviour: echo}
+- {id: media.a, behaviour: echo}
+- {id: user.a, behaviour: echo}
+END
+serve PLAIN mock --site plain.yaml
+serve B bridge --drupal $PLAIN
+lists 200 $B
+test "$(grep -oE '"name":"[a-z.]*"' said | sort | tr -d '\n')" = '"name":"content.a""name":"media.a""name":"search.a""name":"taxonomy.a"'
+serve B bridge --drupal $PLAIN --include 'u*a'
+lists 200 $B
+test "$(grep -oE '"name":"[a-z.]*"' said)" = '"name":"user.a"'
+
+#> | `max_answer` | `16777216` | | longest response of the site to a call, in bytes; its list of methods may be 8 times as long |
+SIZE=$(curl -s -u agent:agent-pass $SITE/jsonrpc/methods | wc -c)
+serve B bridge --drupal $SITE --max-answer $((SIZE / 8 + 300))
+lists 200 $B
+serve B bridge --drupal $SITE --max-answer $((SIZE / 8 - 300))
+lists 502 $B
+
+#> | `page_size` | `50` | `BRIDGE_PAGE_SIZE` | tools on a page of the list |
+page() { lists 200 $1 -u admin:admin-pass; test $(grep -o '"inputSchema":' said | wc -l) = $2; }
+cat >fifty.yaml <<END
+roles: {agent: [use jsonrpc services, access mcp tool discovery]}
+users: [{uid: 1, name: admin, password: admin-pass, roles: [agent]}]
+methods:
+$(for i in $(seq 60); do echo "- {id: a.b$i, mcp: {}, behaviour: echo}"; done)
+END
+serve FIFTY mock --site fifty.yaml
+serve B bridge --drupal $FIFTY
+page $B 50
+BRIDGE_PAGE_SIZE=9 serve B bridge --drupal $FIFTY
+page $B 9

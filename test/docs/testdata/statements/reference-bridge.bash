@@ -218,6 +218,8 @@ gets 200 -u agent:agent-pass $BELOW/drupal/mcp/tools/list
 gets 200 -u agent:agent-pass $BELOW/mcp/tools/list
 
 #> A request takes at most `request_timeout` until its response begins, 55 s by default
+#>
+#> | time of a request, whatever it waits for | `request_timeout` | 504 or 503 |
 serve SLOW bridge --drupal $SITE --upstream-timeout 900ms --request-timeout 1s
 lists 200 $SLOW
 fault '{"kind":"delay","delay":"3s","count":2}'
@@ -230,6 +232,8 @@ says 'time limit of one request to the site.*|default 30s'
 
 #> On SIGTERM `/readyz` and `/` say 503 and responses close their connections; after `drain_pause`, unset by default,
 #> the bridge takes no more connections, and requests under way have 10 s to end.
+#>
+#> | `GET /` | 503 before the end, else 200 |
 serve DRAIN bridge --drupal $SITE --drain-pause 2s
 lists 200 $DRAIN
 silent '^Connection: close'
@@ -303,6 +307,31 @@ lists 503 $FEW
 says '"overloaded"' '^Connection: close' '^Retry-After: 1$'
 gets 200 $FEW/healthz
 gets 200 $FEW/readyz
+
+#> | time for a client to accept 64 KiB | `write_timeout` | the end of the connection |
+#>
+#> | memory of bodies and results over 16 KiB, of all callers together | `max_buffered`; over `/mcp` a body over 16 KiB is read only once the site is known to let its caller in | 503, `Retry-After: 1` |
+asks() { # URL FD: a call that has its status and does not read on
+	eval "exec $2<>/dev/tcp/127.0.0.1/${1##*:}"
+	printf 'POST /mcp/tools/invoke HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: 32\r\n\r\n{"name":"whoami","arguments":{}}' "$(printf agent:agent-pass | base64)" >&$2
+	read -r -t 20 line <&$2
+	[[ $line = 'HTTP/1.1 200 '* ]]
+}
+fault '{"kind":"huge","size":14000000,"route":"jsonrpc"}'
+serve IMPATIENT bridge --drupal $SITE --write-timeout 300ms
+asks $IMPATIENT 3
+asks $BRIDGE 4
+sleep 1.5
+test $(timeout 20 cat <&3 | wc -c) -lt 14000000
+test $(timeout 20 cat <&4 | wc -c) -ge 14000000
+
+serve SMALL bridge --drupal $SITE --max-answer 15000000 --max-buffered 1
+for fd in 3 4; do asks $SMALL $fd; done
+call 503 $SMALL whoami
+says '"overloaded"' 'Too many large results are held in memory; the tool may have run' '^Retry-After: 1$'
+for fd in 5 6; do asks $BRIDGE $fd; done
+call 200 $BRIDGE whoami
+curl -s -X DELETE $M/faults
 
 #> ```yaml
 #> types:

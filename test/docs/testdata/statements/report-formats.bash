@@ -43,3 +43,17 @@ says '^\{'
 #> holds the whole body (up to 4 MiB)
 constant suites/check/evidence.go 'KeptBody +=  *16 << 10 '
 constant reports/bodies.go 'MaxWhole = 4 << 20$'
+
+#> Texts in a report come from the bridge. report.json has them as they came; every other format writes them with control and
+#> format characters and the commands of CI systems escaped (`\x1b`, `\u202e`, `:\x3aerror`)
+printf 'title: "A\\u202e\\e[31m ::error::x"\n' >hostile.yaml
+serve HOSTILE mock --site hostile.yaml
+any bridgecheck run --url $HOSTILE --only 'describe/*' --report-dir hostile
+RAW=$(printf '\u202e')
+grep -qF "$RAW\\u001b[31m ::error::x" hostile/report.json
+for f in html junit sarif markdown annotations console; do
+	exits 0 bridgecheck report convert hostile --to $f
+	not grep -nF -e "$RAW" -e "$(printf '\x1b')" said
+	not grep -n '31m ::error' <(grep -v '^::error title=' said)
+	case $f in annotations | markdown) ;; *) says 'u202e.*x1b[[]31m' ;; esac
+done

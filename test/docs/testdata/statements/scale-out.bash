@@ -54,12 +54,7 @@ soon grep -qi 'store\|shared' A.log
 #> | a session that its client ended | is over at one replica | is over at all |
 #>
 #> | `rate_limit`, the `auth_` limits | count at each replica: set them to a part | count at all together |
-if command -v redis-server >/dev/null; then
-	for try in 1 2 3 4 5; do
-		PORT=$((20000 + RANDOM % 20000))
-		redis-server --port $PORT --bind 127.0.0.1 --save '' --daemonize no >redis.log 2>&1 &
-		soon grep -q 'Ready to accept' redis.log && break
-	done
+if store; then
 	serve A bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 0.01 --rate-burst 1
 	serve B bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 0.01 --rate-burst 1
 	for u in $A $B; do
@@ -81,8 +76,6 @@ if command -v redis-server >/dev/null; then
 	curl -s -o /dev/null -X DELETE -u agent:agent-pass -H "Mcp-Session-Id: $SESSION" $A/mcp
 	over() { post 404 $B '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' -H "Mcp-Session-Id: $SESSION"; }
 	soon over
-else
-	echo "NOT TESTED: redis-server is not installed"
 fi
 
 #> `--url A --url B` names replicas that run already, of
@@ -103,3 +96,15 @@ grep -q '"verdict": "not-testable"' bridgecheck-report/report.json
 constant bridge/shared/events.go 'kept +=  *"10000"'
 constant bridge/shared/shared.go 'timeout +=  *100 \* time\.Millisecond'
 constant bridge/shared/shared.go 'retryTime +=  *500 \* time\.Millisecond'
+
+#> Where the environment has `BRIDGE_SHARED`, the replicas receive it, and the run claims `replicas-shared`.
+printf '#!/bin/bash\necho ${BRIDGE_SHARED:-none} >>shared\nexec bridgecheck bridge\n' >shared.sh
+chmod +x shared.sh
+replicas() { exits 0 bridgecheck run --contract draft --exec ./shared.sh --replicas 2 --only describe/missing-name --jobs 1; }
+BRIDGE_SHARED=redis://127.0.0.1:1 replicas
+test "$(sort -u shared)" = redis://127.0.0.1:1
+grep -q '"replicas-shared"' bridgecheck-report/report.json
+rm shared
+replicas
+test "$(sort -u shared)" = none
+not grep -q '"replicas-shared"' bridgecheck-report/report.json

@@ -103,6 +103,25 @@ gets 400 -u agent:agent-pass --json '{"jsonrpc":"2.0","id":1,"method":"c.null","
 says '"code":-32'
 
 #> | `behaviour` | what it does when it runs, required | |
+#>
+#> | `name` | required | |
+#>
+#> | `value` | the token, required. Of a behaviour: the result | |
+#>
+#> | `code` | `fail` | the error's code, required |
+#>
+#> | `annotations` | a JSON object | |
+#>
+#> | `unchecked` | true: schemas and annotations may be anything, for sites that are broken on purpose | false |
+valid() { printf '%s\n' "$2" >check.yaml; exits $1 bridgecheck fixtures validate check.yaml; }
+valid 2 'users: [{uid: 3}]'
+valid 0 'users: [{uid: 3, name: a}]'
+valid 2 'users: [{uid: 3, name: a, tokens: [{scopes: []}]}]'
+valid 2 'methods: [{id: a.b, behaviour: {fail: {message: x}}}]'
+valid 0 'methods: [{id: a.b, behaviour: {fail: {code: -32000, message: x}}}]'
+valid 2 'methods: [{id: a.b, behaviour: echo, mcp: {annotations: [x]}}]'
+valid 2 'methods: [{id: a.b, behaviour: echo, params: {p: {schema: {type: 5}}}}]'
+valid 0 'methods: [{id: a.b, behaviour: echo, unchecked: true, mcp: {annotations: [x]}, params: {p: {schema: {type: 5}}}}]'
 printf 'methods:\n- {id: a.b}\n' >idle.yaml
 exits 2 bridgecheck fixtures validate idle.yaml
 
@@ -143,6 +162,8 @@ says '"result":\{"uid":3,"name":"agent"\}'
 rpc 200 a.types '{"n":1.5,"o":{"a":1}}'
 says '"n":\{"type":"float","value":1\.5\}' '"type":"array"'
 
+#> | `message` | `fail` | the error's message |
+#>
 #> | `fail` | throws a JsonRpcException with the keys below |
 rpc 200 b.fail
 says '"code":-32000,"message":"Not now"' '"retry":true'
@@ -200,3 +221,36 @@ says '"name":"Ada"'
 #> | `concat` | returns the text followed by the argument of `by` |
 rpc 200 b.concat '{"name":"Ada"}'
 says '"result":"Hello Ada"'
+
+#> | `scopes` | roles that the token is cut down to | all of the user |
+#>
+#> | `methods` | in the order in which the site serves them | |
+#>
+#> | `usage` | what it is for; the tool's description | |
+#>
+#> | `mcp` | the McpTool attribute, with `title` and `annotations`; `{}`: a tool without either. Under `auth`: kinds of `/mcp/tools/*`, default `[cookie]` | no tool |
+#>
+#> | `factory` | `pagination` or `entity`, or one of these by its PHP class | |
+#>
+#> | `required` | | false |
+#>
+#> | `settings` | with `drupal`: further settings, as allowed values and bounds | |
+cat >tools.yaml <<'END'
+roles: {agent: [use jsonrpc services, access mcp tool discovery], reader: [access content]}
+users: [{uid: 3, name: agent, password: agent-pass, roles: [agent, reader], tokens: [{value: narrow, scopes: [agent]}, {value: whole}]}]
+methods:
+- {id: z.first, usage: The first of them, mcp: {title: First, annotations: {readOnlyHint: true}}, behaviour: echo, params: {page: {factory: pagination, required: true}, size: {drupal: integer, settings: {min: 2}}}}
+- {id: a.second, mcp: {}, access: [access content], behaviour: echo, params: {n: {schema: {type: integer}, default: 3, description: How many}}}
+- {id: m.third, behaviour: echo}
+END
+serve TOOLS mock --site tools.yaml --control 127.0.0.1:0
+curl -s -u agent:agent-pass $TOOLS/jsonrpc/methods >methods
+test "$(grep -oE '"id":"[a-z]\.[a-z]*"' methods | sort -u | wc -l)" = 3
+test "$(grep -oE '[azm]\.(first|second|third)' methods | uniq | head -n 3 | tr '\n' ' ')" = 'z.first a.second m.third '
+serve B bridge --drupal $TOOLS
+lists 200 $B
+says '"name":"z.first","title":"First","description":"The first of them"' '"readOnlyHint":true' '"size":[{][^}]*"minimum":2' '"required":\["page"\]' '"default":3' '"description":"How many"'
+silent m.third
+gets 200 -H 'Authorization: Bearer whole' "$B/mcp/tools/describe?name=a.second"
+gets 404 -H 'Authorization: Bearer narrow' "$B/mcp/tools/describe?name=a.second"
+gets 200 -H 'Authorization: Bearer narrow' "$B/mcp/tools/describe?name=z.first"

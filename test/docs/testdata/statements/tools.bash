@@ -76,3 +76,20 @@ says '"guest"'
 bridgecheck run --only list/names-unique --report-dir report >/dev/null
 exits 2 bridgecheck tools lock report/report.json -o -
 says 'the report holds no whole list of tools'
+
+#> Where an object names its members and says nothing of others, callers are taken to send no others. Each breaking
+#> difference of a schema has an example where one is found: a value that one side takes and the other refuses. What
+#> cannot be shown to be harmless is breaking (`input/unproved`, `output/unproved`): look at it, and allow it.
+side() { printf '{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{%s}}}]}' "$2" >$1; }
+side old '"q":{"type":"string"}'
+side new '"q":{"type":"string"},"n":{"type":"integer"}'
+exits 0 bridgecheck tools diff old new
+side new '"q":{"type":"string","maxLength":3}'
+exits 1 bridgecheck tools diff old new
+says '^breaks +input/length ' 'example: [{]"q":"....+"[}]'
+side old '"q":{"type":"string","not":{"enum":["a"]}}'
+side new '"q":{"type":"string","not":{"const":"a"}}'
+exits 1 bridgecheck tools diff old new
+says '^breaks +input/unproved '
+printf 'known:\n- {clause: input/unproved, tool: a, reason: looked at}\n' >allow.yaml
+exits 0 bridgecheck tools diff old new --allow allow.yaml

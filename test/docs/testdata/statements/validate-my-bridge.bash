@@ -24,6 +24,8 @@ chmod +x bridge.sh
 #>
 #> What the bridge prints goes to
 #> `bridgecheck-report/bridge.log`
+#>
+#> | `BRIDGE_LISTEN` | `HOST:PORT` to listen on |
 MINE=passed OTHER=hidden exits 0 one --exec ./bridge.sh --env MINE
 for line in 'DRUPAL_URL=http://127\.0\.0\.1:[0-9]*' 'BRIDGE_LISTEN=127\.0\.0\.1:[0-9]*' BRIDGE_DISCOVERY_TTL=1 BRIDGE_PERMISSION_TTL=1 BRIDGE_UPSTREAM_TIMEOUT=2 BRIDGE_PAGE_SIZE=50 \
 	BRIDGE_AUTH_ADDRESS_FAILURES=100000 BRIDGE_AUTH_TOTAL_FAILURES=100000 'DRUPAL_USER=.*' 'DRUPAL_PASSWORD=.*' MINE=passed; do
@@ -179,3 +181,137 @@ for id in $(grep -B9 '"verdict": "fail"' bridgecheck-report/report.json | sed -n
 done
 test $(wc -l <failed) -ge 8
 grep -q '"groups": \[' bridgecheck-report/report.json
+
+#> | warn | the bridge does not keep a SHOULD; fails the run under `--strict` |
+#>
+#> | 1 | a MUST is broken (or a SHOULD, under `--strict`)
+forgets() { bridgecheck run --exec 'bridgecheck bridge --max-stale 1ms' --capabilities discovery-cache --only fresh/stale-on-error "$@"; }
+exits 0 forgets
+grep -q '"verdict": "warn"' bridgecheck-report/report.json
+exits 1 forgets --strict
+
+#> A bridge of `--exec` that ends by itself, as a process that panics does, fails the clause that was tested, also where that is a
+#> SHOULD. The run starts it again for the clauses that are left; after the third time, of those that share a bridge, they stay untested.
+cat >dies.sh <<'END'
+#!/bin/bash
+echo begins >>begins
+bridgecheck bridge 2>log.$$ & # it has discovered tools when it warns of their names
+until grep -q 'the same name' log.$$; do sleep 0.01; done
+kill -9 $!
+exit 7
+END
+chmod +x dies.sh
+exits 1 bridgecheck run --exec ./dies.sh --capabilities discovery-cache --only fresh/stale-on-error
+says '^FAILED +fresh/stale-on-error +SHOULD'
+rm begins
+exits 1 bridgecheck run --exec ./dies.sh --jobs 1 --only 'invoke/*'
+says 'it ended by itself: exit status 7' 'the run was cut short [(]the bridge ended by itself[)]'
+test $(grep -c '"verdict": "fail"' bridgecheck-report/report.json) = 3
+test $(grep -c '"verdict": "not-testable"' bridgecheck-report/report.json) -gt 10
+test "$(wc -l <begins)" = 3
+
+#> The old report stays until the new run has started.
+exits 0 one --report-dir old
+exits 2 one --no-such-flag --report-dir old
+exits 3 one --url http://127.0.0.1:1 --report-dir old
+exits 0 bridgecheck report verify old
+
+#> `--jobs N` sets it.
+#>
+#> so the report is the same for any
+verdicts() { exits 0 bridgecheck run --exec 'bridgecheck bridge' --only 'describe/*,list/names-unique,list/page-size' --jobs $1 --report-dir jobs; grep -E '"(id|verdict)":' jobs/report.json >verdicts.$1; }
+verdicts 1
+verdicts 3
+cmp verdicts.1 verdicts.3
+test -s verdicts.1
+
+#> `--keep` leaves the bridge and the mock Drupal running after the run: it prints their addresses, the control plane and the
+#> mock's accounts; Enter sends the request of each failed clause again, `q` and Enter or Ctrl-C ends.
+mkfifo keys
+bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size --keep <keys >kept.log 2>&1 &
+exec 3>keys
+soon grep -q '^Enter sends' kept.log
+grep -q 'control plane  *http:' kept.log
+for word in 'bridge  *http:' 'mock Drupal  *http:' 'agent  *agent-pass'; do grep -q "$word" kept.log; done
+gets 200 -u agent:agent-pass $(sed -n 's/^ *bridge  *//p' kept.log)/mcp/tools/list
+echo >&3
+soon grep -q '^list/page-size: the same response: 200' kept.log
+echo q >&3
+wait $! || test $? = 1
+
+#> `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` hold for the bridge of `--url`, and the run names the proxy; never for this machine's own
+#> addresses
+unset NO_PROXY
+serve PROXY mock
+serve B bridge --drupal $PROXY
+export HTTP_PROXY=$PROXY
+exits 1 one --url http://bridge.invalid
+says "the requests to the bridge go through the proxy $PROXY" 'no sign of a bridge'
+export HTTP_PROXY=http://127.0.0.1:1
+exits 3 one --url http://bridge.invalid
+says 'through the proxy http://127.0.0.1:1'
+exits 0 one --url ${B/\/\//\/\/agent:agent-pass@}
+silent proxy
+NO_PROXY=bridge.invalid exits 3 one --url http://bridge.invalid
+silent 'the proxy http'
+
+#> | loopback interface (`ip link set lo up`) | ends with 4, unless it tests a bridge elsewhere |
+if unshare -n true 2>/dev/null; then
+	exits 4 unshare -n bridgecheck run --only describe/missing-name
+	says 'ip link set lo up'
+else
+	echo 'NOT TESTED: no network namespace can be made'
+fi
+
+#> | address space: below 1 GiB (`ulimit -v`) | says so
+exits 0 bash -c 'ulimit -v 1000000; bridgecheck run --only describe/missing-name'
+says 'ulimit -v'
+grep -A3 '"lacks"' bridgecheck-report/report.json | grep -q 'ulimit -v'
+exits 0 bash -c 'ulimit -v 2000000; bridgecheck run --only describe/missing-name'
+silent 'ulimit -v'
+
+#> | disk: report or bridge.log cannot be written | prints failures and verdict all the same, with its exit code; says what bridge.log lacks |
+printf '#!/bin/bash\n(sleep 0.5; rm -rf gone; : >gone) &\nexec bridgecheck bridge --page-size 7\n' >takes.sh
+chmod +x takes.sh
+exits 1 bridgecheck run --exec ./takes.sh --jobs 1 --page-size 8 --only list/page-size --only upstream/timeout --report-dir gone
+says '^FAILED  list/page-size' '^not conformant: 1 clause fails' '^the report in gone cannot be written: '
+
+#> While you write it, let the run watch the files of the command.
+#> Each change is tested at once: first what failed, then the areas of that, then all; the screen shows what turned green and red, until Ctrl-C:
+mkdir watched temp
+printf '#!/bin/bash\nexec bridgecheck bridge --page-size 7\n' >watched/bridge.sh
+chmod +x watched/bridge.sh
+(cd watched; TMPDIR=../temp exec bridgecheck run --watch --exec ./bridge.sh --page-size 8 --only list/page-size) >watch.log 2>&1 &
+soon grep -q '^red  *list/page-size' watch.log
+sed -i 's/--page-size .*/--page-size 8/' watched/bridge.sh
+soon grep -q '^green  *list/page-size' watch.log
+
+#> The default is a bridge that names tools by method id, shows what the
+#> caller may run, goes by the McpTool attribute, and forwards HTTP Basic to the site.
+exits 0 bridgecheck run --list --exec none
+cp said plain
+exits 0 bridgecheck run --list --exec none --capabilities naming-id,visibility-filtered,exposure-attribute,auth-basic,auth-passthrough
+cmp said plain
+for other in naming-underscore visibility-broad exposure-patterns auth-bearer -auth-passthrough; do
+	exits 0 bridgecheck run --list --exec none --capabilities $other
+	not cmp -s said plain
+done
+
+#> Where a client cannot log in, `bridgecheck auth doctor https://drupal.example/mcp` goes its way from the challenge to the
+#> registration, with `--login` up to a token that is accepted and refreshed, and says which layer fails, with the clause and the
+#> remedy.
+serve MOCK mock
+serve B bridge --drupal $MOCK
+exits 1 bridgecheck auth doctor $B/mcp
+says '^fails +challenge ' ' auth/challenge$' 'Send 401 with `WWW-Authenticate: Bearer`' '^skipped +registration '
+
+#> Where the run itself is killed, the command and the processes in its process group are killed, too.
+printf '#!/bin/bash\necho $$ >group\nsleep 600 &\necho $! >>group\nbridgecheck bridge &\necho $! >>group\nwait\n' >group.sh
+chmod +x group.sh
+bridgecheck run --exec ./group.sh --keep --only describe/missing-name >kept.log 2>&1 < <(sleep 60) &
+soon grep -q '^Enter sends' kept.log
+for pid in $(cat group); do kill -0 $pid; done
+kill -9 $!
+ended() { not kill -0 $1 || grep -q 'State:.Z' /proc/$1/status; } # nobody may wait for it
+all() { for pid in $(cat group); do ended $pid || return 1; done; }
+soon all
