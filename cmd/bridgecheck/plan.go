@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
+	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
@@ -74,6 +76,9 @@ type leg struct {
 // plan settles what the run does. It reports every mistake that can be found without a request to the target.
 func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
+		return nil, err
+	}
+	if err := f.unnamed(cmd); err != nil {
 		return nil, err
 	}
 	file := &settings.File{}
@@ -273,6 +278,22 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--url names a running bridge, --exec starts one: give one of the two")
 	case changed("rerun-failed") && changed("only"):
 		return usagef("--rerun-failed and --only both say which clauses are tested: give one of the two")
+	}
+	return nil
+}
+
+// unnamed looks for a configuration in the working directory that the command line does not name: an author who expects it to be
+// read would take the verdict on the reference bridge for that on his own.
+func (f *runFlags) unnamed(cmd *cobra.Command) error {
+	if _, err := os.Stat(starter.Config); err != nil || f.Config != "" {
+		return nil
+	}
+	if f.URL == "" && f.Exec == "" && f.MCPStdio == "" {
+		return usagef("%s is here, and without a target %s tests the reference bridge: give --config %[1]s to test the bridge that it describes, or change to another directory",
+			starter.Config, cmd.Name())
+	}
+	if !f.Quiet && !f.JSON {
+		cmd.PrintErrf("bridgecheck: %s is here and is not read: add --config %[1]s to read it\n", starter.Config)
 	}
 	return nil
 }
