@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -415,6 +416,9 @@ func recordingOf(listen, drupal string) (recording, error) {
 	site, err := url.Parse(drupal)
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" {
 		return recording{}, usagef("--drupal is no http or https address: give for example https://drupal.example.org")
+	}
+	if strings.HasSuffix(strings.TrimRight(site.Path, "/"), "/jsonrpc") {
+		return recording{}, usagef("--drupal is the address of the site: leave /jsonrpc out")
 	}
 	return recording{listen: listen, site: site}, nil
 }
