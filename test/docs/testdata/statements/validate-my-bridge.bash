@@ -179,3 +179,11 @@ for id in $(grep -B9 '"verdict": "fail"' bridgecheck-report/report.json | sed -n
 done
 test $(wc -l <failed) -ge 8
 grep -q '"groups": \[' bridgecheck-report/report.json
+
+#> It is read where `--config` names it alone: `run` without a target, which would test the reference bridge, ends with 2 beside a
+#> `bridgecheck.yaml`.
+mkdir beside
+cd beside
+echo 'exec: bridgecheck bridge' >bridgecheck.yaml
+exits 2 one
+exits 0 one --config bridgecheck.yaml
