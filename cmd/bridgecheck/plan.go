@@ -290,8 +290,8 @@ func (f *runFlags) unnamed(cmd *cobra.Command) error {
 		return nil
 	}
 	if f.URL == "" && f.Exec == "" && f.MCPStdio == "" {
-		return usagef("%s is here, and without a target %s tests the reference bridge: give --config %[1]s to test the bridge that it describes, or change to another directory",
-			starter.Config, cmd.Name())
+		return usagef("%s is here, and without a target %s tests the reference bridge: give --config %[1]s to test the bridge that it "+
+			"describes, or change to another directory", starter.Config, cmd.Name())
 	}
 	if !f.Quiet && !f.JSON {
 		cmd.PrintErrf("bridgecheck: %s is here and is not read: add --config %[1]s to read it\n", starter.Config)
