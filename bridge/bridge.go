@@ -139,9 +139,16 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 	if err != nil {
 		return err
 	}
+	unset := ""
+	switch {
+	case user == "":
+		unset = "DRUPAL_USER is not set"
+	case password == "":
+		unset = "DRUPAL_PASSWORD is not set"
+	}
 	c := b.use()
 	defer c.active.Done()
-	return c.mcp.ServeStdio(ctx, in, out, who)
+	return c.mcp.ServeStdio(ctx, in, out, who, unset)
 }
 
 // Explain asks the site which methods one account may run, and what becomes of each; user "" is the anonymous caller.

@@ -174,6 +174,10 @@ func TestStdioSaysThatTheSiteRefusesTheAccount(t *testing.T) {
 	refusing := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	b := must.Get(bridge.New(bridge.Options{Drupal: refusing.URL}))(t)
 	defer b.Close()
+	err := b.ServeStdio(t.Context(), strings.NewReader(initialize), io.Discard, "agent", "")
+	must.Expect(t, err != nil && err.Error() == "the site refuses the account: DRUPAL_PASSWORD is not set", "without a password the error is %v", err)
+	err = b.ServeStdio(t.Context(), strings.NewReader(initialize), io.Discard, "", "")
+	must.Expect(t, err != nil && err.Error() == "the site refuses the account: DRUPAL_USER is not set", "without an account the error is %v", err)
 	for in, answers := range map[string]int{"": 0, `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n" + initialize + "\n": 1} {
 		var out strings.Builder
 		err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "wrong")

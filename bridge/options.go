@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -172,6 +173,9 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	}
 	o.Logger = observe.Bounded(o.Logger)
 	site, err := origin.ParseAddress(o.Drupal)
+	if err == nil && strings.HasSuffix(strings.TrimRight(site.Path, "/"), "/jsonrpc") { // as guides to the module print it
+		err = errors.New("leave /jsonrpc out, which the bridge adds")
+	}
 	if err != nil {
 		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site, such as https://example.com: %w", redactURL(o.Drupal), err)
 	}

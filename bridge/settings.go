@@ -46,7 +46,7 @@ func (s Setting) Set(o *Options, text string) error {
 func Settings() []Setting {
 	return []Setting{
 		textSetting("drupal", "DRUPAL_URL", "",
-			"base address of the site, http or https", func(o *Options) *string { return &o.Drupal }),
+			"base address of the site, http or https, without /jsonrpc", func(o *Options) *string { return &o.Drupal }),
 		textSetting("listen", "BRIDGE_LISTEN", "127.0.0.1:8081",
 			"host:port to listen on; port 0 takes a free one", func(o *Options) *string { return &o.Listen }),
 		textSetting("admin_listen", "BRIDGE_ADMIN_LISTEN", "",

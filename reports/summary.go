@@ -261,20 +261,21 @@ func (r *Report) AtFault() []string {
 	if r.NoBridge != "" {
 		bridge = "the target, which shows no sign of a bridge"
 	}
-	failures, atProxy := s.Fail, 0
-	if r.Strict {
-		failures += s.Warn
-	}
+	atProxy := 0
 	for _, result := range r.With(Fail) {
 		if lead, ok := result.Lead(); ok && lead.Proxy != "" {
 			atProxy++
 		}
 	}
-	add(bridge, failures-atProxy, "failure", "failures")
+	if failures := s.Fail - atProxy; failures > 0 && r.Strict && s.Warn > 0 {
+		all = append(all, fmt.Sprintf("%s (%s, %s)", bridge, plural(failures, "failure"), plural(s.Warn, "warning")))
+	} else if add(bridge, failures, "failure", "failures"); r.Strict {
+		add(bridge, s.Warn, "warning", "warnings")
+	}
 	add("the proxy", atProxy, "failure", "failures")
 	setUp := "the settings of the run"
 	const above = "a failure above"
-	if failures+s.Error > 0 {
+	if s.Fail+s.Error > 0 {
 		setUp += ", or " + above
 	}
 	others := []string{"the machine", "the site", "the network", "the proxy"}
@@ -288,7 +289,7 @@ func (r *Report) AtFault() []string {
 				who = other
 			}
 		}
-		if failures+s.Error > 0 && result.BlockedBy != nil {
+		if s.Fail+s.Error > 0 && result.BlockedBy != nil {
 			who = above
 		}
 		if r.CutShort != "" && strings.HasPrefix(result.Message, "the run ended") {

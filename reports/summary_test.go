@@ -82,6 +82,11 @@ func TestWhoIsAtFault(t *testing.T) {
 		got := fmt.Sprint((&reports.Report{Results: results}).AtFault())
 		must.Expect(t, got == want, "got  %s,\nwant %s", got, want)
 	}
+	warned := reports.Result{Verdict: reports.Warn}
+	got := fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned, {Verdict: reports.Fail}, warned}}).AtFault())
+	must.Expect(t, got == "[the bridge (1 failure, 2 warnings)]", "strict: %s", got)
+	got = fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned}}).AtFault())
+	must.Expect(t, got == "[the bridge (1 warning)]", "strict, warnings alone: %s", got)
 }
 
 func TestConformantIsSaidOfCleanRunsOnly(t *testing.T) {

@@ -162,8 +162,8 @@ func TestRestage(t *testing.T) {
 			drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 			created, err := engine.Restage(report, clause, drupal)
 			if c.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "bridgecheck run --exec … --only "+clause+" --keep") {
-					t.Fatalf("expected an error with %q and what to run instead, got %v", c.refused, err)
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Fatalf("expected an error with %q, got %v", c.refused, err)
 				}
 				return
 			}

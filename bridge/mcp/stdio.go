@@ -24,11 +24,11 @@ const maxSubscriptions = 16
 
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
 // are then completed. A caller that the site refuses is an error, which the first request gets, too: clients show that, and not
-// what a process writes before it ends.
-func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who caller.Caller) error {
+// what a process writes before it ends. It says what the caller lacks, if anything.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who caller.Caller, lacks string) error {
 	var refused error
 	if _, why := s.view(ctx, who); why != nil && why.cause != nil && refuses[why.cause.Code] {
-		refused = fmt.Errorf("the site refuses the account: %s", why.message)
+		refused = fmt.Errorf("the site refuses the account: %s", cmp.Or(lacks, why.message))
 	}
 	p := &pipe{s: s, who: who, out: out}
 	p.work.SetLimit(maxAtOnce)

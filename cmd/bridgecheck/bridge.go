@@ -235,6 +235,8 @@ func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
 			return usagef("the site %s does not show %s its methods (%s); DRUPAL_PASSWORD is not set", site, who, err)
 		}
 		return usagef("the site %s does not show %s its methods (%s); set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC: Drupal refuses a wrong password as it does an account without the permission", site, who, err)
+	case fault.Is(err, fault.UpstreamError):
+		return &notReadyError{reason: fmt.Sprintf("the site %s responds, but gives no list of methods: %s", site, err)}
 	case err != nil:
 		return &engine.UnreachableError{URL: site, Reason: err}
 	}

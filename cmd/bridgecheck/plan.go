@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
+	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
@@ -74,6 +77,9 @@ type leg struct {
 // plan settles what the run does. It reports every mistake that can be found without a request to the target.
 func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
+		return nil, err
+	}
+	if err := f.unnamed(cmd); err != nil {
 		return nil, err
 	}
 	file := &settings.File{}
@@ -277,6 +283,22 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// unnamed looks for a configuration in the working directory that the command line does not name: an author who expects it to be
+// read would take the verdict on the reference bridge for that on his own.
+func (f *runFlags) unnamed(cmd *cobra.Command) error {
+	if _, err := os.Stat(starter.Config); err != nil || f.Config != "" {
+		return nil
+	}
+	if f.URL == "" && f.Exec == "" && f.MCPStdio == "" {
+		return usagef("%s is here, and without a target %s tests the reference bridge: give --config %[1]s to test the bridge that it "+
+			"describes, or change to another directory", starter.Config, cmd.Name())
+	}
+	if !f.Quiet && !f.JSON {
+		cmd.PrintErrf("bridgecheck: %s is here and is not read: add --config %[1]s to read it\n", starter.Config)
+	}
+	return nil
+}
+
 // fits refuses a configuration that describes a bridge but names none: the run would test the reference bridge instead.
 func (f *runFlags) fits(file *settings.File) error {
 	if f.Config == "" || f.URL != "" || f.Exec != "" || f.MCPStdio != "" || file.URL != "" || file.Exec != "" {
@@ -394,6 +416,9 @@ func recordingOf(listen, drupal string) (recording, error) {
 	site, err := url.Parse(drupal)
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" {
 		return recording{}, usagef("--drupal is no http or https address: give for example https://drupal.example.org")
+	}
+	if strings.HasSuffix(strings.TrimRight(site.Path, "/"), "/jsonrpc") {
+		return recording{}, usagef("--drupal is the address of the site: leave /jsonrpc out")
 	}
 	return recording{listen: listen, site: site}, nil
 }

@@ -418,7 +418,7 @@ func (p *process) ended() string {
 	}
 }
 
-// notReadyError says that the bridge of --exec never responded.
+// notReadyError says that the bridge of --exec, or the site of bridge --check, never responded as one.
 type notReadyError struct {
 	reason string
 	slow   bool // it had all the time that it may take

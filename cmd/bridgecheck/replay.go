@@ -149,6 +149,8 @@ const (
 	execSetting = "exec" // the command
 	envSetting  = "env"  // the names of the variables that it received, never their values
 	siteSetting = "site" // the built-in site of the mock
+
+	configSetting = "config" // the file that the run read
 )
 
 // mockSite is the built-in site that a run serves behind a bridge.
@@ -196,7 +198,7 @@ func (r *restart) replay(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Re
 		return engine.Replay(cmd.Context(), o)
 	}
 	if err := engine.Restageable(o.Report, o.Clause); err != nil {
-		return nil, err
+		return nil, usagef("%v; run the clause instead, and look at what it leaves: %s", err, instead(o))
 	}
 	if !r.yes && !changed("exec") {
 		variables := ""
@@ -267,6 +269,15 @@ func completeReplay(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return clauses, cobra.ShellCompDirectiveNoFileComp
 }
 
+// instead is the command that tests the clause again. Without the configuration the run would claim other capabilities.
+func instead(o engine.ReplayOptions) string {
+	flags := "--exec …"
+	if config, _ := o.Report.Settings[configSetting].(string); config != "" {
+		flags = "--config " + shellWord(config) + " …"
+	}
+	return fmt.Sprintf("bridgecheck run %s --only %s --keep", flags, o.Clause)
+}
+
 // notedNames are the names of variables that the bridge of a report received.
 func notedNames(report *reports.Report) []string {
 	var names []string
@@ -282,7 +293,7 @@ func notedNames(report *reports.Report) []string {
 // start starts the bridge and a mock, brings that into the state of the check, and sends the request.
 func (r *restart) start(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Replayed, error) {
 	if site, noted := o.Report.Settings[siteSetting]; noted && site != mockSite {
-		return nil, usagef("the report is of the site %v, and replay has only %s: run the clause instead: bridgecheck run --exec … --only %s --keep", site, mockSite, o.Clause)
+		return nil, usagef("the report is of the site %v, and replay has only %s: run the clause instead: %s", site, mockSite, instead(o))
 	}
 	if err := checkEnvironment(r.env); err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	name := strings.TrimLeft(unknown.GetSpecifiedName(), "-")
-	return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(), name, suggest.Nearest(name, names))
+	name, dashes := strings.TrimLeft(unknown.GetSpecifiedName(), "-"), "--"
+	if word, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); word != "" { // one dash, as Go's own programs take their flags
+		name, dashes = word, "-"
+	}
+	return usagef("%s has no flag %s%s; did you mean --%s?", cmd.CommandPath(), dashes, name, suggest.Nearest(name, names))
 }

@@ -225,6 +225,9 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	if whole.Environment != nil {
 		whole.Environment.Lacks = p.lacks
 	}
+	if f.Config != "" && p.exec != "" { // not before the parts are joined: shards may name the file by different paths
+		whole.Settings[configSetting] = p.legs[0].options.Redactor().Text(f.Config)
+	}
 	if p.rerunOf != "" {
 		whole.Settings["rerun_failed"] = p.rerunOf
 	}

@@ -56,6 +56,9 @@ func (f *runFlags) watch(cmd *cobra.Command) error {
 	case f.Keep || f.Shard != "" || f.RerunFailed != "" || f.JSON || f.List || f.WriteBaseline != "":
 		return usagef("--watch shows what changes until Ctrl-C: leave --keep, --shard, --rerun-failed, --json, --list and --write-baseline out")
 	}
+	if err := f.unnamed(cmd); err != nil { // the rounds are quiet
+		return err
+	}
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch files: %w", err)

@@ -16,21 +16,20 @@ import (
 var createdName = regexp.MustCompile(`^check(-[a-z0-9]{6}-)?[0-9]{1,9}$`)
 
 // Restageable says whether the failing request of a clause can be sent to a bridge with a new mock behind it. The error, a
-// *UsageError, says why not, and what to run instead.
+// *UsageError, says why not.
 func Restageable(report *reports.Report, clause string) error {
 	o := ReplayOptions{Report: report, Clause: clause}
 	if created, ok := createdAccount(report, clause); ok {
 		o.Accounts = append(o.Accounts, created)
 	}
 	old, err := failingRequest(o)
-	if err == nil {
-		why := needsMore(old)
-		if why == "" {
-			return nil
-		}
-		err = usage("%s: %s", clause, why)
+	if err != nil {
+		return err
 	}
-	return usage("%v; run the clause instead, and look at what it leaves: bridgecheck run --exec … --only %s --keep", err, clause)
+	if why := needsMore(old); why != "" {
+		return usage("%s: %s", clause, why)
+	}
+	return nil
 }
 
 // needsMore says what a request needs beside a bridge, a site and accounts; "": nothing.

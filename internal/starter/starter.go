@@ -53,8 +53,11 @@ func Find(language string) (Starter, bool) {
 	return all[i], true
 }
 
+// Config is the file, in the directory of any starter, that says what its bridge claims.
+const Config = "bridgecheck.yaml"
+
 // Run is the command, in the directory of any starter, that tests it against the contract.
-const Run = "bridgecheck run --config bridgecheck.yaml"
+const Run = "bridgecheck run --config " + Config
 
 // ExistsError says that a file is in the way.
 type ExistsError struct{ Name string }

@@ -126,7 +126,9 @@ func (c *Console) causes(r *reports.Report, number, most int) []string {
 		lines = append(lines, c.block("got", result.Actual, min(most, 2))...)
 		lines = append(lines, c.block("to do", g.Remedy, most)...)
 	}
-	if more := len(groups) - number; more > 0 {
+	if more := len(groups) - number; len(r.With(reports.Fail, reports.Error, reports.Fixed)) == 0 && len(r.Blocked()) == 0 {
+		lines = append(lines, c.warned(r, shown)...)
+	} else if more > 0 {
 		noun := "causes"
 		if more == 1 {
 			noun = "cause"
@@ -143,6 +145,20 @@ func (c *Console) causes(r *reports.Report, number, most int) []string {
 		lines = append(lines, "")
 	}
 	return lines
+}
+
+// warned names the clauses with a warning beside those that are shown: where nothing else is wrong, there are few.
+func (c *Console) warned(r *reports.Report, shown []string) []string {
+	var ids []string
+	for _, result := range r.With(reports.Warn) {
+		if !slices.Contains(shown, result.ID) {
+			ids = append(ids, result.ID)
+		}
+	}
+	if ids == nil {
+		return nil
+	}
+	return c.cutAt(c.wrapped("also "+words[reports.Warn]+": "+strings.Join(ids, ", "), 0), 6)
 }
 
 // distinct leaves out the groups whose clauses all stand in groups before them.

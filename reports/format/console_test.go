@@ -66,6 +66,17 @@ func manyFailures(n int) *reports.Report {
 	return r
 }
 
+// warnings is a run in which SHOULD clauses alone are not kept.
+func warnings(n int) *reports.Report {
+	r := manyFailures(n)
+	for i := range r.Results {
+		if r.Results[i].Verdict == reports.Fail {
+			r.Results[i].Verdict, r.Results[i].Level = reports.Warn, reports.SHOULD
+		}
+	}
+	return r
+}
+
 // The summary of any run fits a screen of 25 lines, and no line of it is broken by the terminal but for long names.
 func TestSummaryFitsAScreen(t *testing.T) {
 	blocked, unseen, stale := sample.Kept(), sample.Kept(), manyFailures(30)
@@ -86,6 +97,8 @@ func TestSummaryFitsAScreen(t *testing.T) {
 		"every verdict":    {sample.Every(), []string{"FAILED  describe/reflects-safely  MUST", "at fault: the bridge (2 failures)", "begin with: describe/reflects-safely ·"}},
 		"one failure":      {manyFailures(1), []string{"FAILED  list/case-0  MUST", "  expected  a page", "  got       500\n", "  to do     PHP: fix\n"}},
 		"many failures":    {manyFailures(60), []string{"FAILED  list/case-0  MUST", "FAILED  list/case-2  MUST", "… and 57 more causes in the report", "at fault: the bridge (60 failures)"}},
+		"warnings":         {warnings(9), []string{"WARNED  list/case-0  SHOULD", "also warned: list/case-3, list/case-4, list/case-5,", "list/case-8\n"}},
+		"many warnings":    {warnings(90), []string{"also warned: list/case-", " …\n"}},
 		"causes":           {crashes(), []string{"FAILED  list/case-1  MUST  and 2 more", "\nfix this first: no response: the connection was closed: explains 3 of 4"}},
 		"nothing testable": {blocked, []string{"NOT TESTABLE  fresh/case-0  MUST  and 69 more", "at fault: the site (70 MUSTs not tested)", "  to do     Wait."}},
 		"the front side":   {unseen, []string{"NOT SEEN  70 MUSTs need to see more than the front side"}},

@@ -226,48 +226,57 @@ func siteChanger(ctx context.Context, t *check.T, a Actors) func() {
 }
 
 // ListsAndDescribes lets agents take a drawn sequence of steps, and compares each list with the caller's last one (list/order-stable) and
-// each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. Where neither found anything
-// the other need not send the sequence again.
+// each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. A sequence in which nothing
+// was wrong for either is sent once, and is evidence for neither.
 func ListsAndDescribes(ctx context.Context, t *check.T, clause string) *Counterexample {
 	if t.Steady && !t.Unshared {
 		return nil
 	}
 	who := agents(ctx, t)
 	change := siteChanger(ctx, t, who)
-	steady := true
-	wrongFor := func(of string, wrong *Counterexample) *Counterexample {
-		steady = steady && wrong == nil
-		if of != clause {
-			return nil
+	steps := who.Sequence(Random(t, "lists and describes"))
+	begin := func(concerns func(clause string) bool) func() func(Step) *Counterexample {
+		wrongFor := func(clause string, wrong *Counterexample) *Counterexample {
+			if !concerns(clause) {
+				return nil
+			}
+			return wrong
 		}
-		return wrong
+		return func() func(Step) *Counterexample {
+			lists := map[check.Identity]check.Listing{}
+			return func(s Step) *Counterexample {
+				last := lists[s.Who]
+				if s.Does == Listing || s.Does == Describing && last.Pages == nil {
+					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+				}
+				switch s.Does {
+				case Listing:
+					if last.Pages != nil {
+						return wrongFor("list/order-stable", Falsify(lists[s.Who], match.ListSame(last)))
+					}
+				case Describing:
+					described := SendStep(ctx, t, s, who)
+					if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !t.Found(s.Who, s.Tool) {
+						return wrongFor("describe/equals-list", Falsify(described, match.IncludeAll(listed)))
+					}
+				case changing: // what was listed before is worth nothing
+					change()
+					clear(lists)
+				default:
+					SendStep(ctx, t, s, who)
+				}
+				return nil
+			}
+		}
 	}
-	wrong := RunSequence(t, who.Sequence(Random(t, "lists and describes")), func() func(Step) *Counterexample {
-		lists := map[check.Identity]check.Listing{}
-		return func(s Step) *Counterexample {
-			last := lists[s.Who]
-			if s.Does == Listing || s.Does == Describing && last.Pages == nil {
-				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
-			}
-			switch s.Does {
-			case Listing:
-				if last.Pages != nil {
-					return wrongFor("list/order-stable", Falsify(lists[s.Who], match.ListSame(last)))
-				}
-			case Describing:
-				described := SendStep(ctx, t, s, who)
-				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !t.Found(s.Who, s.Tool) {
-					return wrongFor("describe/equals-list", Falsify(described, match.IncludeAll(listed)))
-				}
-			case changing: // what was listed before is worth nothing
-				change()
-				clear(lists)
-			default:
-				SendStep(ctx, t, s, who)
-			}
+	if !t.Unshared {
+		t.Unrecorded(func() {
+			step := begin(func(string) bool { return true })()
+			t.Steady = !slices.ContainsFunc(steps, func(s Step) bool { return step(s) != nil })
+		})
+		if t.Steady {
 			return nil
 		}
-	})
-	t.Steady = steady
-	return wrong
+	}
+	return RunSequence(t, steps, begin(func(of string) bool { return of == clause }))
 }

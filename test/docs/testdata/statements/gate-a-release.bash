@@ -2,6 +2,21 @@ serve SITE mock
 serve BRIDGE bridge --drupal $SITE
 export AGENT_PASSWORD=agent-pass OUTSIDER_PASSWORD=outsider-pass
 
+#> Warnings, by clauses that are not MUST, leave
+#> the gate green: `--strict` fails the run for them too, in each shard where there are several.
+#>
+#> Where the bridge has a `bridgecheck.yaml`, as every starter has, that says what it claims: give `--config bridgecheck.yaml` in the
+#> recipes below in place of `--exec` (`config: bridgecheck.yaml` in place of `exec`), which tests by the default and leaves the file unread.
+mkdir claims
+printf 'exec: bridgecheck bridge --page-size 7\ncapabilities: [cursor-base64-offset]\nsettings: {page_size: 7}\n' >claims/bridgecheck.yaml
+(
+	cd claims
+	exits 0 bridgecheck run --config bridgecheck.yaml --only list/page-size
+	exits 2 bridgecheck run --only list/page-size
+	exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 --only list/page-size
+	says 'bridgecheck.yaml is here and is not read'
+)
+
 #> A run that ends with 2 or 3 has tested nothing and leaves no report.
 exits 2 bridgecheck run --no-such-flag --report-dir none
 test ! -e none

@@ -10,11 +10,31 @@ opens 2025-11-25
 DRUPAL_URL=$SITE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass exits 0 bridgecheck bridge --check
 says 'content\.list' 'content\.unlisted.* no '
 
-#> `DRUPAL_URL=… bridgecheck bridge --check-config` in a terminal prints one sentence
-DRUPAL_URL=ftp://x exits 2 bridgecheck bridge --check-config
+#> the very command of the configuration in a terminal, with its `env` before it and `</dev/null` behind it, says
+#> what is wrong in one sentence; `--check-config` in place of an argument of it may find nothing
+DRUPAL_URL=$SITE exits 2 bridgecheck bridge -stdio
 test $(wc -l <said) = 1
+DRUPAL_URL=ftp://x exits 2 bridgecheck bridge --stdio
+test $(wc -l <said) = 1
+DRUPAL_URL=$SITE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass exits 0 bridgecheck bridge --stdio
+silent '^bridgecheck:'
 DRUPAL_URL=$SITE exits 0 bridgecheck bridge --check-config
-test $(wc -l <said) = 1
+
+#> `the site refuses the account: DRUPAL_PASSWORD is not set`
+DRUPAL_URL=$SITE DRUPAL_USER=agent any bridgecheck bridge --stdio
+says 'the site refuses the account: DRUPAL_PASSWORD is not set$'
+
+#> `The site did not list its methods in a usable form` | connected, and what responds at `DRUPAL_URL` is another server, a page for
+#> people, or a Drupal without the module JSON-RPC; `DRUPAL_URL` is the address of the site, and with `/jsonrpc` behind it the bridge
+#> does not start | the same command prints the status that came |
+DRUPAL_URL=$BRIDGE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass exits 3 bridgecheck bridge --check
+says 'responds, but gives no list of methods: .*HTTP status 404'
+echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}' >hello
+DRUPAL_URL=$BRIDGE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass bridgecheck bridge --stdio <hello >said 2>/dev/null
+says serverInfo 'The site did not list its methods in a usable form'
+DRUPAL_URL=$SITE/jsonrpc exits 2 bridgecheck bridge --stdio
+says 'leave /jsonrpc out'
 
 #> `the site refuses the account`, or by HTTP `The site denies this caller access` | the password is wrong, or the account may not use JSON-RPC: Drupal refuses both alike (403)
 lists 403 $BRIDGE -u agent:wrong
@@ -129,9 +149,11 @@ says '"type":"image"' '"mimeType":"image..?png"'
 post 200 tools/call '{"name":"a.structured","arguments":{}}'
 silent '"type":"image"'
 
-#> `curl -i http://127.0.0.1:8081/mcp`: any response is the bridge's; a 403 says which setting to change |
+#> any response is the bridge's; a 403 says which setting to change, a 400 about a session that the name is accepted |
 gets 403 -H 'Host: bridge.example' $BRIDGE/mcp
 says 'allowed_hosts'
+gets 400 $BRIDGE/mcp
+says 'Mcp-Session-Id is missing'
 
 #> Every method with the McpTool attribute is a tool, for accounts that may see it.
 post 200 tools/list

@@ -211,8 +211,9 @@ done
 #> | `upstream_ca` | | `BRIDGE_UPSTREAM_CA` | file of CA certificates (PEM) that the bridge trusts for the site, beside the system's |
 exits 2 bridgecheck bridge --check-config --drupal https://drupal.invalid --upstream-ca nowhere.pem
 
-#> base address of the site, http or https |
+#> base address of the site, http or https, without /jsonrpc |
 exits 2 bridgecheck bridge --check-config --drupal ftp://drupal.invalid
+exits 2 bridgecheck bridge --check-config --drupal https://drupal.invalid/jsonrpc
 
 #> | `session_keys` (secret) | | `BRIDGE_SESSION_KEYS` | secrets of 32+ characters that encrypt MCP sessions |
 BRIDGE_SESSION_KEYS=short exits 2 bridgecheck bridge --check-config --drupal $SITE

@@ -315,3 +315,11 @@ kill -9 $!
 ended() { not kill -0 $1 || grep -q 'State:.Z' /proc/$1/status; } # nobody may wait for it
 all() { for pid in $(cat group); do ended $pid || return 1; done; }
 soon all
+
+#> It is read where `--config` names it alone: `run` without a target, which would test the reference bridge, ends with 2 beside a
+#> `bridgecheck.yaml`.
+mkdir beside
+cd beside
+echo 'exec: bridgecheck bridge' >bridgecheck.yaml
+exits 2 one
+exits 0 one --config bridgecheck.yaml
