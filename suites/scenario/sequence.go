@@ -229,54 +229,57 @@ func siteChanger(ctx context.Context, t *check.T, a Actors) func() {
 // each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. A sequence in which nothing
 // was wrong for either is sent once, and is evidence for neither.
 func ListsAndDescribes(ctx context.Context, t *check.T, clause string) *Counterexample {
-	if t.Steady && !t.Unshared {
-		return nil
-	}
-	who := agents(ctx, t)
-	change := siteChanger(ctx, t, who)
-	steps := who.Sequence(Random(t, "lists and describes"))
-	begin := func(concerns func(clause string) bool) func() func(Step) *Counterexample {
-		wrongFor := func(clause string, wrong *Counterexample) *Counterexample {
-			if !concerns(clause) {
-				return nil
-			}
-			return wrong
-		}
-		return func() func(Step) *Counterexample {
-			lists := map[check.Identity]check.Listing{}
-			return func(s Step) *Counterexample {
-				last := lists[s.Who]
-				if s.Does == Listing || s.Does == Describing && last.Pages == nil {
-					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
-				}
-				switch s.Does {
-				case Listing:
-					if last.Pages != nil {
-						return wrongFor("list/order-stable", Falsify(lists[s.Who], match.ListSame(last)))
-					}
-				case Describing:
-					described := SendStep(ctx, t, s, who)
-					if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !t.Found(s.Who, s.Tool) {
-						return wrongFor("describe/equals-list", Falsify(described, match.IncludeAll(listed)))
-					}
-				case changing: // what was listed before is worth nothing
-					change()
-					clear(lists)
-				default:
-					SendStep(ctx, t, s, who)
-				}
-				return nil
-			}
-		}
-	}
 	if !t.Unshared {
 		t.Unrecorded(func() {
-			step := begin(func(string) bool { return true })()
+			if t.Steady {
+				return
+			}
+			steps, begin := listsAndDescribes(ctx, t, func(string) bool { return true })
+			step := begin()
 			t.Steady = !slices.ContainsFunc(steps, func(s Step) bool { return step(s) != nil })
 		})
 		if t.Steady {
 			return nil
 		}
 	}
-	return RunSequence(t, steps, begin(func(of string) bool { return of == clause }))
+	steps, begin := listsAndDescribes(ctx, t, func(of string) bool { return of == clause })
+	return RunSequence(t, steps, begin)
+}
+
+// listsAndDescribes draws the steps; what begin returns does one and says what is wrong for a clause that it concerns.
+func listsAndDescribes(ctx context.Context, t *check.T, concerns func(clause string) bool) (steps []Step, begin func() func(Step) *Counterexample) {
+	who := agents(ctx, t)
+	change := siteChanger(ctx, t, who)
+	wrongFor := func(clause string, wrong *Counterexample) *Counterexample {
+		if !concerns(clause) {
+			return nil
+		}
+		return wrong
+	}
+	return who.Sequence(Random(t, "lists and describes")), func() func(Step) *Counterexample {
+		lists := map[check.Identity]check.Listing{}
+		return func(s Step) *Counterexample {
+			last := lists[s.Who]
+			if s.Does == Listing || s.Does == Describing && last.Pages == nil {
+				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+			}
+			switch s.Does {
+			case Listing:
+				if last.Pages != nil {
+					return wrongFor("list/order-stable", Falsify(lists[s.Who], match.ListSame(last)))
+				}
+			case Describing:
+				described := SendStep(ctx, t, s, who)
+				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !t.Found(s.Who, s.Tool) {
+					return wrongFor("describe/equals-list", Falsify(described, match.IncludeAll(listed)))
+				}
+			case changing: // what was listed before is worth nothing
+				change()
+				clear(lists)
+			default:
+				SendStep(ctx, t, s, who)
+			}
+			return nil
+		}
+	}
 }
