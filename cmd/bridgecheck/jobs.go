@@ -264,7 +264,7 @@ func (f *runFlags) selectShard(p *plan) error {
 		s.run = cmp.Or(s.run, os.Getenv(name))
 	}
 	if s.run == "" {
-		return usagef("--shard needs the id of the run, which all its shards have: give --run-id")
+		return usagef("--shard needs the id of the run, which all its shards have: give --run-id; in CI it is that of %s", strings.Join(ciRuns, ", "))
 	}
 	passes, err := p.weights()
 	if err != nil {

@@ -38,7 +38,7 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 		case reports.Fail, reports.Warn:
 			f.excuse(r, result, excuses)
 		case reports.Pass:
-			f.repaired(result, excuses, "")
+			f.repaired(result, excuses)
 		case reports.NotApplicable:
 			for _, e := range excuses {
 				f.problem(r, e, "the clause does not apply to what the bridge claims: remove the entry")
@@ -80,9 +80,8 @@ func knownCulprit(r *reports.Report, of reports.Result) string {
 	return ""
 }
 
-// excuse makes a failing result known if every one of its faults is excused, and fixed if an entry is about a tool or a
-// caller that was tested and passes. Where there are other faults it leaves the result as it is, with those as its
-// message.
+// excuse makes a failing result known if every one of its faults is excused; an entry about a tool or a caller that was tested and
+// passes is a problem of the baseline. Where there are other faults it leaves the result as it is, with those as its message.
 func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry) {
 	used := make([]bool, len(excuses))
 	var reasons []string
@@ -106,13 +105,10 @@ func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry
 			fresh = append(fresh, fault)
 		}
 	}
-	var right []Entry
 	for i, e := range excuses {
 		tested := slices.ContainsFunc(result.Tested, func(p reports.Part) bool { return e.matches(p.Tool, p.Identity) })
 		switch {
 		case used[i]:
-		case tested && len(fresh) == 0:
-			right = append(right, e)
 		case tested:
 			f.problem(r, e, e.about()+" no longer fails: remove the entry")
 		case len(result.Tested) > 0:
@@ -126,8 +122,6 @@ func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry
 		if known := len(faults) - len(fresh); known > 0 {
 			result.Qualify(fmt.Sprintf("not in the baseline%s; other faults that are: %d", alsoFresh(fresh[1:]), known))
 		}
-	case len(right) > 0:
-		f.repaired(result, right, fmt.Sprintf("; what stays as the baseline says: %d", len(faults)))
 	default:
 		result.Verdict = reports.Known
 	}
@@ -157,7 +151,7 @@ func alsoFresh(fresh []reports.Finding) string {
 }
 
 // repaired makes a result fixed: what the entries say does not fail.
-func (f *File) repaired(result *reports.Result, entries []Entry, rest string) {
+func (f *File) repaired(result *reports.Result, entries []Entry) {
 	const named = 5
 	var lines, about []string
 	for _, e := range entries[:min(len(entries), named)] {
@@ -179,8 +173,8 @@ func (f *File) repaired(result *reports.Result, entries []Entry, rest string) {
 		result.Remedy = "" // of what is no fault any more
 	}
 	result.Verdict = reports.Fixed
-	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: remove the %s%s",
-		strings.Join(lines, " and "), says, what, entries[0].Reason, entry, rest)
+	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: remove the %s",
+		strings.Join(lines, " and "), says, what, entries[0].Reason, entry)
 }
 
 func (f *File) problem(r *reports.Report, e Entry, text string) {

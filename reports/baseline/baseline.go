@@ -178,8 +178,7 @@ func (e Entry) narrowed() string {
 func From(r *reports.Report) *File {
 	f := &File{Contract: r.Ledger.Version}
 	for _, result := range r.Results {
-		known := result.Verdict == reports.Known || result.Verdict == reports.Fixed && len(result.Findings) > 0
-		if !known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
+		if result.Verdict != reports.Known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
 			continue
 		}
 		if strings.HasPrefix(result.KnownReason, notTestable) { // what keeps it from being tested has the entry
@@ -194,7 +193,7 @@ func From(r *reports.Report) *File {
 			switch {
 			case finding.KnownReason != "":
 				e.Reason = reason(finding.KnownReason)
-			case known && result.KnownReason != "":
+			case result.Verdict == reports.Known && result.KnownReason != "":
 				e.Reason = reason(result.KnownReason)
 			}
 			if !slices.ContainsFunc(f.Entries, func(o Entry) bool { return o.about() == e.about() }) {

@@ -78,7 +78,7 @@ exits 1 bridgecheck run --exec 'bridgecheck bridge --page-size 7' --page-size 8 
 grep -q '1\.0' known.yaml
 
 #> Each entry must fail as it says: its verdict is then `known` and does not fail the run. A clause that passes is `fixed` and
-#> fails the run, as does an expired entry
+#> fails the run, as do an expired entry
 #>
 #> A bridge with known failures is `partial`, never
 #> `conformant`.
@@ -132,7 +132,7 @@ grep -q "\"$LATEST\"" latest/report.json
 exits 0 bridgecheck run --only describe/missing-name --report-dir draft --contract draft
 not grep -q "\"$LATEST\"" draft/report.json
 
-#> All shards of a run have its id: that of the CI run, or `--run-id`.
+#> All shards of a run have its id: that of the CI run (`GITHUB_RUN_ID`, `CI_PIPELINE_ID`,
 for n in 1 2; do GITHUB_RUN_ID=77 exits 0 bridgecheck run --only 'describe/*' --shard $n/2 --report-dir ci-$n; done
 exits 0 bridgecheck report merge ci-1 ci-2 --report-dir ci
 exits 2 bridgecheck run --only 'describe/*' --shard 1/2 --report-dir none

@@ -25,8 +25,8 @@ DRUPAL_URL=$SITE DRUPAL_USER=agent any bridgecheck bridge --stdio
 says 'the site refuses the account: DRUPAL_PASSWORD is not set$'
 
 #> `The site did not list its methods in a usable form` | connected, and what responds at `DRUPAL_URL` is another server, a page for
-#> people, or a Drupal without the module JSON-RPC; `DRUPAL_URL` is the address of the site, and with `/jsonrpc` behind it the bridge
-#> does not start | the same command prints the status that came |
+#> people, a Drupal without the module JSON-RPC, or a port for HTTP under `https://`; `DRUPAL_URL` is the address of the site, and with `/jsonrpc` behind it the bridge
+#> does not start | the same command prints the status that came, or what TLS says |
 DRUPAL_URL=$BRIDGE DRUPAL_USER=agent DRUPAL_PASSWORD=agent-pass exits 3 bridgecheck bridge --check
 says 'responds, but gives no list of methods: .*HTTP status 404'
 echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
