@@ -159,7 +159,6 @@ func (s *shelf) diagnostics() []translate.Diagnostic {
 
 // stub is a tool as far as the index says.
 func (b *builder) stub(m translate.Method, name string) *catalog.Tool {
-	description := m.Usage
-	description = cmp.Or(description, m.ID)
+	description := cmp.Or(m.Usage, m.ID)
 	return catalog.NewTool(catalog.Definition{Name: name, Method: m.ID, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)}, b.compile)
 }

@@ -166,8 +166,7 @@ func sentence(violations []schema.Violation) string {
 			parts = append(parts, "and more")
 			break
 		}
-		name := v.Parameter
-		name = cmp.Or(name, "the whole")
+		name := cmp.Or(v.Parameter, "the whole")
 		parts = append(parts, name+": expected "+v.Expected+", received "+v.Received)
 	}
 	return strings.Join(parts, "; ") + "."

@@ -168,8 +168,7 @@ func parseAddress(text string) (a address, err error) {
 			return a, errors.New("must name a database of the store by its number, as in redis://127.0.0.1:6379/1")
 		}
 	}
-	port := u.Port()
-	port = cmp.Or(port, "6379")
+	port := cmp.Or(u.Port(), "6379")
 	a.host = net.JoinHostPort(u.Hostname(), port)
 	a.user = u.User.Username()
 	a.password, _ = u.User.Password()

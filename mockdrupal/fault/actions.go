@@ -65,8 +65,7 @@ func status(v *action) {
 		v.Response.Status = code
 		return
 	}
-	kind := v.fault.ContentType
-	kind = cmp.Or(kind, exchange.JSONType)
+	kind := cmp.Or(v.fault.ContentType, exchange.JSONType)
 	v.Response = exchange.NewResponse(code, kind, []byte(v.fault.Body))
 }
 

@@ -68,8 +68,7 @@ func (p *Proxy) Site() *url.URL { return p.site.base }
 
 // Reachable fails, and says why, when the site behind the proxy accepts no connections.
 func (p *Proxy) Reachable(ctx context.Context) error {
-	port := p.site.base.Port()
-	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[p.site.base.Scheme])
+	port := cmp.Or(p.site.base.Port(), map[string]string{"http": "80", "https": "443"}[p.site.base.Scheme])
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(p.site.base.Hostname(), port))
 	if err != nil {

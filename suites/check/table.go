@@ -80,7 +80,7 @@ func (b *Table) recall(row int) *Response {
 	since := t.Upstream.Last()
 	r := b.sendAlone(row)
 	e := &exchange{Response: r, since: since, until: t.Upstream.Last(), site: t.Drupal.Snapshot(), caused: t.calls(since)}
-	if failed := r.Status == http.StatusInternalServerError && r.Code() == "execution_error"; failed || !e.unserved() { // the method failed, or nothing did
+	if failed := r.Status == http.StatusInternalServerError && r.Code() == "execution_error"; failed || !e.unserved() { // that a method failed is a response, too
 		if t.asked == nil {
 			t.asked = map[string]*exchange{}
 		}

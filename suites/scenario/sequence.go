@@ -229,18 +229,15 @@ func siteChanger(ctx context.Context, t *check.T, a Actors) func() {
 // each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. A sequence in which nothing
 // was wrong for either is sent once, and is evidence for neither.
 func ListsAndDescribes(ctx context.Context, t *check.T, clause string) *Counterexample {
-	if !t.Unshared {
+	if !t.Unshared && !t.Steady {
 		t.Unrecorded(func() {
-			if t.Steady {
-				return
-			}
 			steps, begin := listsAndDescribes(ctx, t, func(string) bool { return true })
 			step := begin()
 			t.Steady = !slices.ContainsFunc(steps, func(s Step) bool { return step(s) != nil })
 		})
-		if t.Steady {
-			return nil
-		}
+	}
+	if t.Steady {
+		return nil
 	}
 	steps, begin := listsAndDescribes(ctx, t, func(of string) bool { return of == clause })
 	return RunSequence(t, steps, begin)

@@ -25,10 +25,14 @@ import (
 // pageMark is in the pages and texts that a failing site sends; no response of the bridge may contain it.
 const pageMark = "SITE-PAGE-7b1e"
 
-// brokenResponses are responses to a call that are no JSON-RPC response to it.
-var brokenResponses = []scenario.SiteFailure{
+// outOfOrder are responses of a site that serves nothing, whatever is asked.
+var outOfOrder = []scenario.SiteFailure{
 	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
 	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+}
+
+// brokenResponses are responses to a call that are no JSON-RPC response to it.
+var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "a 404 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 404, Body: "<html><title>Page not found</title>" + pageMark + "</html>"}},
 	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
 	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
@@ -48,7 +52,7 @@ var brokenResponses = []scenario.SiteFailure{
 	{Name: "a comment", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[1/* one */]"}},
 	{Name: "a line end within a text", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "\"a\nb\""}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
-}
+})
 
 // mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
 var mismatchedResponses = []scenario.SiteFailure{
@@ -77,12 +81,10 @@ func idMismatch(ctx context.Context, t *check.T) {
 }
 
 // brokenDiscoveries are responses to a request for the methods that list none.
-var brokenDiscoveries = []scenario.SiteFailure{
-	{Name: "a 500 with JSON", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
-	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+var brokenDiscoveries = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "other JSON under 200", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 200, ContentType: "application/json", Body: `{"message":"` + pageMark + `"}`}},
 	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
-}
+})
 
 func httpError(ctx context.Context, t *check.T) {
 	eachRefused(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
@@ -183,7 +185,7 @@ func authError(ctx context.Context, t *check.T) {
 				switch title := siteTitle(t); {
 				case challenges == "":
 					return "no WWW-Authenticate"
-				case title != "" && !regexp.MustCompile(`(?i:realm)\s*=\s*"`+regexp.QuoteMeta(title)+`"`).MatchString(challenges): // the realm of Drupal's challenge
+				case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
 					return challenges
 				}
 				return ""
@@ -207,6 +209,10 @@ func authError(ctx context.Context, t *check.T) {
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})
 	}
+}
+
+func hasRealm(challenges, realm string) bool {
+	return regexp.MustCompile(`(?i:realm)\s*=\s*"` + regexp.QuoteMeta(realm) + `"`).MatchString(challenges)
 }
 
 // siteTitle is the realm of the mock's challenge; "" where another site is behind the bridge, or it may be of another kind.

@@ -101,21 +101,13 @@ func beUpstreamErrorOrList(known check.Listing, byMCP bool) OmegaMatcher {
 		switch ok, _ := refused.Match(r); {
 		case ok, byMCP && r.IsError():
 			return ""
-		case r.Succeeded() && len(r.Tools()) > 0 && len(match.Minus(names(r.Tools()), known.Names())) == 0:
+		case r.Succeeded() && len(r.Tools()) > 0 && len(match.Minus(check.Listing{Pages: []*check.Response{r}}.Names(), known.Names())) == 0:
 			return ""
 		case r.Succeeded():
 			return fmt.Sprintf("%d with %d tools", r.Status, len(r.Tools()))
 		}
 		return r.Outcome()
 	})
-}
-
-func names(tools []check.Tool) []string {
-	all := make([]string, len(tools))
-	for i, tool := range tools {
-		all[i] = tool.Name()
-	}
-	return all
 }
 
 // showFailure matches the refusal of a call whose method failed with the text.

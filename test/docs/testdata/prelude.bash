@@ -75,3 +75,13 @@ store() {
 	done
 	exit 1 # of the row
 }
+
+# joined URL…: the bridges have reached their store.
+joined() {
+	local u
+	up() { gets 200 "$u/metrics"; says '^bridge_shared_up 1$'; }
+	for u; do
+		lists 200 "$u"
+		soon up
+	done
+}

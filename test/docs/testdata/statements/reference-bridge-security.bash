@@ -361,11 +361,7 @@ if store; then
 	printf 'MONITOR\r\n' >&3
 	cat <&3 >monitor &
 	for n in A B; do serve $n bridge --drupal $SITE --shared redis://127.0.0.1:$PORT --rate-limit 100; done
-	for u in $A $B; do
-		lists 200 $u
-		up() { gets 200 $u/metrics; says '^bridge_shared_up 1$'; }
-		soon up
-	done
+	joined $A $B
 	call 200 $A whoami
 	lists 403 $A -u agent2:wrong-password
 	gets 200 -X POST -u admin:admin-pass $A/mcp/admin/invalidate

@@ -57,11 +57,7 @@ soon grep -qi 'store\|shared' A.log
 if store; then
 	serve A bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 0.01 --rate-burst 1
 	serve B bridge --drupal $SITE --discovery-ttl 1h --permission-ttl 1h --shared redis://127.0.0.1:$PORT --rate-limit 0.01 --rate-burst 1
-	for u in $A $B; do
-		lists 200 $u
-		up() { gets 200 $u/metrics; says '^bridge_shared_up 1$'; }
-		soon up
-	done
+	joined $A $B
 	call 200 $A whoami
 	call 429 $B whoami
 	curl -s -X PATCH $M/site --json '{"disable":{"methods":["content.count"]}}'
