@@ -66,11 +66,12 @@ func (f *runFlags) command() *cobra.Command {
       any of these, as a YAML file says, with credentials for each identity
 
 CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on),
-BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE,
-BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may
-throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that
-need one); with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server) and
-BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange or token-introspection
+BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_CLOCK (a
+file with seconds: where the bridge adds them to the age of its cache, no TTL is waited for),
+BRIDGE_PAGE_SIZE, BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials
+before a bridge may throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions,
+for bridges that need one); with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server)
+and BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange or token-introspection
 BRIDGE_OAUTH_CLIENT and BRIDGE_OAUTH_CLIENT_SECRET, with the first also BRIDGE_OAUTH_EXCHANGE (the
 site as that server knows it); with --replicas BRIDGE_SESSION_KEYS (a secret, the same for all) and,
 if your environment has it, BRIDGE_SHARED (a store that they share, such as redis://127.0.0.1:6379);

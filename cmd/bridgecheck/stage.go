@@ -30,15 +30,16 @@ import (
 type stage struct {
 	target    engine.Target
 	drupal    *mockdrupal.Drupal
-	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
-	site      *url.URL           // the real one behind the bridge; nil: none
-	recorder  *proxy.Proxy       // in front of the real site; nil: none
-	control   *site.Remote       // changes the real site; nil: it is only read
-	keys      *authserver.Keys   // of authority
-	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
-	bridge    *process           // the bridge of --exec; nil otherwise
-	replicas  []check.Replica    // of the bridge beside the target
-	advance   func(time.Duration)
+	siteURL   string                                            // of drupal as the bridge reaches it; "": the reference bridge's site in this process
+	site      *url.URL                                          // the real one behind the bridge; nil: none
+	recorder  *proxy.Proxy                                      // in front of the real site; nil: none
+	control   *site.Remote                                      // changes the real site; nil: it is only read
+	keys      *authserver.Keys                                  // of authority
+	authority *authserver.Server                                // whose tokens the bridge takes; nil: the run has none
+	bridge    *process                                          // the bridge of --exec; nil otherwise
+	replicas  []check.Replica                                   // of the bridge beside the target
+	advance   func(time.Duration)                               // moves the clock of the bridge in this process and of its site
+	clock     func(time.Duration)                               // moves the one that the bridge of --exec may go by; nil: there is none
 	dial      engine.Dial                                       // connects to the bridge; nil: by TCP
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
@@ -183,6 +184,7 @@ func (s *stage) options(o engine.Options) engine.Options {
 		o.Site.Control = s.control
 	}
 	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = s.drupal, s.site, s.recorder, s.authority, s.advance, s.stdio
+	o.Pass.Clock = s.clock
 	o.Connection.Dial, o.Bridge.Replicas = s.dial, s.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, s.discoveryTTL)
 	o.Bridge.PermissionTTL = s.permissionTTL

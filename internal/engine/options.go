@@ -65,7 +65,7 @@ type Options struct {
 	Strict       bool           // a SHOULD that is not kept makes the run fail
 	Short        bool           // leaves out the checks that send most
 	Seed         int64          // of generated cases; 0: 1
-	Cases        int            // generated cases, and tools to describe, of one check at most; 0: 400
+	Cases        int            // generated cases, and tools to describe, of one check at most; 0: 220
 	Sample       int            // tools and cases of one check at most, without the checks that send most; what passes is partial. 0: all
 	RunTimeout   time.Duration  // of the whole run; 0: 10 min
 	Baseline     *baseline.File // what is known to fail; nil: nothing
@@ -107,6 +107,7 @@ type Pass struct {
 	Observe     func(check.Check, check.Outcome)     // receives what each check found; nil: nobody
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
 	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
+	Clock       func(time.Duration)                  // moves a clock that the bridge may go by: the run finds out whether it does; nil: there is none
 	Wrong       *atomic.Int32                        // counts the wrong credentials of several passes; nil: this pass counts its own
 	Spent       *patience.Timeouts                   // what time-outs have cost passes before this one; nil: nothing
 }
@@ -384,4 +385,4 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 }
 
 // defaultCases is how many generated cases a check tries at most.
-const defaultCases = 400
+const defaultCases = 220

@@ -85,6 +85,7 @@ func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 	t := e.begin(c.ID)
 	ended := t.run(ctx, func(ctx context.Context) {
 		t.gate(clause, c)
+		t.meetClock(ctx)
 		defer func() {
 			if t.HasFindings() || t.failed != nil {
 				t.exemptIfChanged()

@@ -79,6 +79,7 @@ type Learned struct {
 	Makers                                        *generate.Makers            // of generated cases
 	Taken                                         map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	Steady                                        bool                        // lists and describes were right in a sequence of requests that several clauses look at
+	Clock                                         func(time.Duration)         // moves one by which the bridge may go; nil: there is none, or the run has found out
 	tokens                                        tokens
 	visibility                                    visibility
 	endless                                       Finding  // a list that has no end; zero: none was met

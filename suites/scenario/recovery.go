@@ -29,7 +29,7 @@ func Delivered(ctx context.Context, t *check.T, ask func() *check.Response) *che
 		if seconds > longestWait {
 			break
 		}
-		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
+		t.Pause(ctx, time.Duration(seconds)*time.Second)
 		r = ask()
 	}
 	return r
@@ -60,7 +60,7 @@ func Recovers(ctx context.Context, t *check.T, call check.Invocation) check.Find
 		if err != nil || seconds > longestWait {
 			break
 		}
-		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
+		t.Pause(ctx, time.Duration(seconds)*time.Second)
 		r = t.Call(ctx, call)
 	}
 	if r.Succeeded() {

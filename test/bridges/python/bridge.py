@@ -1,7 +1,7 @@
 """A bridge: the JSON-RPC methods of a Drupal site as tools. Python 3.11, standard library only.
 
-The settings are DRUPAL_URL, BRIDGE_LISTEN, BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL, BRIDGE_UPSTREAM_TIMEOUT and
-BRIDGE_PAGE_SIZE in the environment. Run it with: python3 bridge.py
+The settings are DRUPAL_URL, BRIDGE_LISTEN, BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL, BRIDGE_UPSTREAM_TIMEOUT,
+BRIDGE_PAGE_SIZE and BRIDGE_CLOCK in the environment. Run it with: python3 bridge.py
 """
 
 import gzip
@@ -38,7 +38,7 @@ class Bridge:
         self.site = Site(environment["DRUPAL_URL"], setting("BRIDGE_UPSTREAM_TIMEOUT", 30))
         self.page_size = int(setting("BRIDGE_PAGE_SIZE", 50))
         ttl = min(setting("BRIDGE_DISCOVERY_TTL", 300), setting("BRIDGE_PERMISSION_TTL", 60))
-        self.cache = Cache(self.site.methods, ttl)
+        self.cache = Cache(self.site.methods, ttl, environment.get("BRIDGE_CLOCK", ""))
 
     def list_tools(self, caller: Caller, query: str) -> tuple[str, dict[str, str]]:
         catalog, headers = self._discover(caller)

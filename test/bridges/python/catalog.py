@@ -142,8 +142,8 @@ class Entry:
 class Cache:
     """A catalog for each caller. Callers who ask at the same time share one request to the site."""
 
-    def __init__(self, fetch: Callable[[Caller], bytes], ttl: float):
-        self.fetch, self.ttl = fetch, ttl
+    def __init__(self, fetch: Callable[[Caller], bytes], ttl: float, clock: str = ""):
+        self.fetch, self.ttl, self.clock = fetch, ttl, clock
         self.building = threading.Lock()
         self.built: WeakValueDictionary[bytes, Catalog] = WeakValueDictionary()  # by the hash of the site's bytes
         self.lock = threading.Lock()
@@ -154,7 +154,7 @@ class Cache:
         """Return the caller's catalog, and whether it is an old one that stands in for a site that fails."""
         with self.lock:
             entry = self.entries.get(caller)
-            if entry and time.monotonic() < entry.fresh_until:
+            if entry and self.now() < entry.fresh_until:
                 return entry.catalog, False
             flight = self.flights.get(caller)
             mine = flight is None
@@ -168,6 +168,13 @@ class Cache:
             if entry and failure.status >= 500:
                 return entry.catalog, True
             raise
+
+    def now(self) -> float:
+        """Return the seconds that a TTL is counted in. A test moves them by a file, so that it need not wait."""
+        if not self.clock:
+            return time.monotonic()
+        with open(self.clock) as ahead:
+            return time.monotonic() + float(ahead.read())
 
     def expire(self, caller: Caller) -> None:
         with self.lock:
@@ -184,7 +191,7 @@ class Cache:
             return catalog
 
     def _fly(self, caller: Caller, flight: "Future[Catalog]") -> None:
-        started = time.monotonic()
+        started = self.now()
         try:
             catalog = self._build(self.fetch(caller))
         except BaseException as problem:
