@@ -145,7 +145,7 @@ func Table() []Setting {
 		{Key: "run_timeout", Flag: "run-timeout", Suite: true, Default: "10m", Bound: positive("10s"), Option: "Options.RunTimeout",
 			at: func(v *Values) any { return &v.RunTimeout }, Help: "time limit of the whole run"},
 		{Key: "seed", Flag: "seed", Suite: true, Default: "1", Option: "Options.Seed", at: func(v *Values) any { return &v.Seed }, Help: "seed of the generated cases"},
-		{Key: "cases", Flag: "cases", Suite: true, Default: "400", Bound: positive(""), Option: "Options.Cases", at: func(v *Values) any { return &v.Cases },
+		{Key: "cases", Flag: "cases", Suite: true, Default: "220", Bound: positive(""), Option: "Options.Cases", at: func(v *Values) any { return &v.Cases },
 			Help: "maximum of generated cases, and of tools to describe, in one check"},
 		{Key: "sample", Flag: "sample", Suite: true, Report: "sample", Bound: Bound{Example: "10"}, Option: "Options.Sample", at: func(v *Values) any { return &v.Sample },
 			Help: "for a slow site: test with at most this `number` of tools and cases in one check, without the checks that send most; 0: all. What passes is partial"},

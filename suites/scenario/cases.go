@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -93,8 +93,8 @@ func RefusedArguments(ctx context.Context, t *check.T, kinds ...fixtures.Kind) [
 	return refused
 }
 
-// EveryCase gathers what can be given of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
-// all. There are no more than --cases.
+// EveryCase gathers what can be given of each tool's schema, of every keyword alike up to four fifths of --cases, and adds what
+// is drawn, one tool after the other: a tenth.
 func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
 	var all []ToolCase
 	for _, tool := range tools {
@@ -103,7 +103,7 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 		}
 	}
 	all = SampleEvenly(t, all, t.Cases*4/5)
-	for n := range min(t.Cases-len(all), t.Cases/5) {
+	for n := range min(t.Cases-len(all), (t.Cases+9)/10) {
 		if c, ok := drawn(tools[n%len(tools)]); ok {
 			all = append(all, ToolCase{tools[n%len(tools)], c})
 		}
@@ -128,23 +128,30 @@ func BrokenArguments(ctx context.Context, t *check.T) []ToolCase {
 	return broken
 }
 
-// SampleEvenly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
-// ones, the seed says.
+// SampleEvenly are n of all the cases in their order: of every keyword as many as there are or as many as of the others, first
+// those that differ in more than the place where they stand; which ones, the seed says.
 func SampleEvenly(t *check.T, all []ToolCase, n int) []ToolCase {
 	if len(all) <= n {
 		return all
 	}
-	groups := map[string][]int{}
+	fresh, repeated, seen := map[string][]int{}, map[string][]int{}, map[string]bool{}
 	for _, at := range Random(t, "pick").Perm(len(all)) {
-		keyword, _, _ := strings.Cut(all[at].What, " ")
-		groups[keyword] = append(groups[keyword], at)
+		keyword, kind := all[at].kind()
+		if key := keyword + kind; seen[key] {
+			repeated[keyword] = append(repeated[keyword], at)
+		} else {
+			seen[key] = true
+			fresh[keyword] = append(fresh[keyword], at)
+		}
 	}
-	keywords := slices.Sorted(maps.Keys(groups))
 	var picked []int
-	for round := 0; len(picked) < n; round++ {
-		for _, keyword := range keywords {
-			if group := groups[keyword]; round < len(group) && len(picked) < n {
-				picked = append(picked, group[round])
+	for _, groups := range []map[string][]int{fresh, repeated} {
+		for round, left := 0, true; left && len(picked) < n; round++ {
+			left = false
+			for _, group := range check.InOrder(groups) {
+				if round < len(group) && len(picked) < n {
+					picked, left = append(picked, group[round]), true
+				}
 			}
 		}
 	}
@@ -154,6 +161,17 @@ func SampleEvenly(t *check.T, all []ToolCase, n int) []ToolCase {
 		chosen[i] = all[at]
 	}
 	return chosen
+}
+
+// kind is the keyword that a case is about, with what stands where a plain value of which type stood.
+func (c ToolCase) kind() (keyword, value string) {
+	keyword, place, _ := strings.Cut(c.What, " at ")
+	if keyword, value, _ = strings.Cut(keyword, " "); keyword == "null" {
+		return keyword, ""
+	}
+	is, _ := exact.Lookup(c.Value, place)
+	was, _ := exact.Lookup(c.Plain(), place)
+	return keyword, fmt.Sprintf("%s %T %s", value, was, client.Encode(is))
 }
 
 // WrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.

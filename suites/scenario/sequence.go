@@ -15,7 +15,7 @@ import (
 )
 
 // stepsDrawn is how many steps a drawn sequence has at most.
-const stepsDrawn = 80
+const stepsDrawn = 40
 
 // deed is what a step does.
 type deed string

@@ -45,6 +45,9 @@ func badCredentials(ctx context.Context, t *check.T) {
 			if at, one := wrongPasswords[bad.name]; t.Spares() && !closest[bad.name] && (one && at != endpoint && t.Drupal != nil || !one && i%3 != endpoint) {
 				continue // each goes to one of the endpoints
 			}
+			if header := bad.creds.Header["Authorization"]; header != "" && i%3 != endpoint {
+				continue // what is wrong with the header is read in one place
+			}
 			t.For(check.Identity(bad.name), "", func() { t.Expect(send(t.With(check.Identity(bad.name), bad.creds))).To(beRejected(anonymous)) })
 		}
 	}
@@ -156,7 +159,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
 		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
-	const atATime = 64
+	const atATime, cold = 64, 24
 	conversations := make([]conversation, atATime)
 	for i := range conversations { // a bridge may tell callers apart by some kinds of credentials, and not by others
 		who := callers[i%len(callers)]
@@ -165,11 +168,11 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 			conversations[i].client = kinds[i/len(callers)%len(kinds)].client(t, who)
 		}
 	}
-	check.AtOnce(atATime, func(i int) { // while nothing is cached
+	check.AtOnce(cold, func(i int) { // while nothing is cached
 		conversations[i].list = scenario.Delivered(ctx, t, func() *check.Response { return conversations[i].client.List(ctx) })
 	})
-	first := make([]conversation, atATime)
-	check.AtOnce(atATime, func(i int) { // each call waits for discovery: what is kept of it in between is seen
+	first := make([]conversation, cold)
+	check.AtOnce(cold, func(i int) { // each call waits for discovery: what is kept of it in between is seen
 		who := strangers[i%len(strangers)]
 		first[i] = conversation{who: who, me: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).Invoke(ctx, me.Name, me.Arguments) })}
 	})
@@ -210,7 +213,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		return
 	}
 
-	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t), Runs: []check.Invocation{
+	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t) / 2, Runs: []check.Invocation{
 		{Tool: me.Name, Arguments: client.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
 	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Counterexample {
 		return func(s scenario.Step) *scenario.Counterexample {
@@ -234,7 +237,9 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 
 	for _, path := range []string{check.ListPath + "/", check.ListPath + "?", "/mcp//tools/list", "//mcp/tools/list", "/mcp/tools/LIST", "/mcp/tools/./list",
 		check.ListPath + ".json", check.ListPath + ";a=b", "/mcp/tools%2Flist"} { // a cache may take them for one
-		t.As(callers[0]).Send(ctx, check.Request{Path: path})
+		if t.As(callers[0]).Send(ctx, check.Request{Path: path}).Is(http.StatusNotFound) {
+			continue
+		}
 		for _, who := range []check.Identity{callers[1], check.Anonymous} {
 			t.Row(who, "", "GET "+path+" after another caller", func() {
 				t.Expect(t.As(who).Send(ctx, check.Request{Path: path})).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who))))

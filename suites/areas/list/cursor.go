@@ -79,9 +79,10 @@ func cursorMalformed(ctx context.Context, t *check.T) {
 		bad = append(slices.Clone(bad), badCursor{what: "a minus before one of its own", query: "cursor=-" + url.QueryEscape(own), negative: true,
 			numbers: []int{len(list.Pages[0].Tools())}})
 	}
-	for _, c := range bad {
+	sent := sendCursors(ctx, t, bad)
+	for i, c := range bad {
 		t.Row(check.Agent, "", c.what, func() {
-			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Raw: c.query})
+			r := sent.Response(i)
 			t.Expect(r).To(beHarmless(c, list))
 			if r.NextCursor() != "" {
 				t.Expect(t.As(check.Agent).List(ctx, r.NextCursor())).To(continueAfter(list, r))
@@ -90,14 +91,22 @@ func cursorMalformed(ctx context.Context, t *check.T) {
 	}
 }
 
+// sendCursors is the table of the agent's lists with such cursors.
+func sendCursors(ctx context.Context, t *check.T, cursors []badCursor) *check.Table {
+	return t.Table(len(cursors), func(i int) *check.Response {
+		return t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Raw: cursors[i].query})
+	}).Shared(func(i int) string { return "list as the agent with " + cursors[i].query })
+}
+
 func cursorMalformed400(ctx context.Context, t *check.T) {
 	list := steadyList(ctx, t)
-	for _, c := range badCursors {
+	sent := sendCursors(ctx, t, badCursors)
+	for i, c := range badCursors {
 		if !c.unmistakable && !(c.text && hasOffsets(list)) {
 			continue
 		}
 		t.Row(check.Agent, "", c.what, func() {
-			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Raw: c.query})
+			r := sent.Response(i)
 			if harmless, _ := beHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
 				t.Expect(r).To(match.BeRefused(400, "invalid_cursor"))
 			}

@@ -34,7 +34,7 @@ var Checks = []check.Check{
 
 // The size of load/concurrent-exact: 256 invokes. What makes responses change places is how many are in progress, not how many were
 // before.
-const callers, each = 64, 4
+const callers, each = 64, 3
 
 // echo is a tool whose result is its arguments, one of which is a text of choice.
 type echo struct {
@@ -113,7 +113,7 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		}
 	}
 
-	const equal = 16
+	const equal = 8
 	if e.slow != nil {
 		t.Upstream.Arm(*e.slow)
 	}
