@@ -15,6 +15,9 @@ var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b
 // EveryName is a method whose parameters have the names that programs change, each an integer. Those who administer the site may run it.
 const EveryName = "content.worded.names"
 
+// Lists is a method with lists as its parameters, on a site that the run has made.
+const Lists = "shape.array"
+
 // OddID is how an id begins whose letter case, hyphens and full stops matter. Of a bridge that selects ids by patterns the case does not.
 func OddID(t *check.T) string {
 	if t.Claims("exposure-patterns") {

@@ -207,12 +207,21 @@ func accessMutants() []Mutant {
 			Why: "the query of a describe is kept in a variable of the bridge", Middleware: shareDescribedName()},
 		{Name: "caller-of-the-last-request", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is kept in a variable of the bridge while a call waits for discovery", Middleware: keepCallerDuringDiscovery()},
 		{Name: "caller-kept-while-a-body-arrives", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is a variable of the module that is read after the body", Middleware: keepCallerDuringBody()},
+		{Name: "problems-in-a-variable", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a validator keeps the problems of the call that it validates in a variable of its own", Middleware: shareProblems()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
 			if a := x.Request.Header.Get("Authorization"); a != "" {
 				x.Header.Set("X-Forwarded-Authorization", a)
 			}
 		})},
+		{Name: "trace-answered", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "a server answers TRACE with the request, as RFC 9110 has it, before anything else sees it",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if r.Method == http.MethodTrace {
+					w.Header().Set("Content-Type", "message/http")
+					_ = r.Header.Write(w)
+				}
+				return r.Method == http.MethodTrace
+			})},
 		{Name: "credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
 			if name, password, ok := x.Request.BasicAuth(); ok && x.Status == http.StatusNotFound && toInvoke(x.Request) {
 				e["message"] = fmt.Sprintf("%v (requested http://%s:%s@drupal/jsonrpc)", e["message"], name, password)

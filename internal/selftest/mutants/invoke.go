@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,15 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(roundToFloat64)},
+		{Name: "body-decoded-in-blocks", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "each block of 8 KiB is decoded by itself, and a character may lie across the end of one",
+			Middleware: onBody(decodedInBlocks)},
+		{Name: "nested-defaults-filled-in", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a validator that fills in defaults does so at every level",
+			Transport: onNestedArguments(func(v any) any {
+				if author, ok := v.(map[string]any); ok && author["id"] != nil && author["role"] == nil && len(author) <= 2 {
+					author["role"] = "reader"
+				}
+				return v
+			})},
 		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(emptyObjectsAsLists)},
 		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
 			Transport: onParams(func(params any) any {
@@ -48,6 +58,8 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
 			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
+		{Name: "result-decoded-in-blocks", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "each block that arrives is decoded by itself",
+			Middleware: onInvoke(func(x *exchange) { x.Body = decodedInBlocks(x.Body) })},
 		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
 		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
 			Middleware: onResult(func(v any) any {
@@ -271,6 +283,15 @@ func onSuccess(change func(result any) any) middleware {
 			x.Body = encode(change(result))
 		}
 	})
+}
+
+// decodedInBlocks is a text that was decoded block by block: of a character across the end of one nothing is left.
+func decodedInBlocks(text []byte) []byte {
+	var decoded []byte
+	for block := range slices.Chunk(text, 8<<10) {
+		decoded = append(decoded, bytes.ToValidUTF8(block, []byte("\ufffd"))...)
+	}
+	return decoded
 }
 
 // onNestedArguments changes the values inside the arguments.

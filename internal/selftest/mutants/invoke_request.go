@@ -115,6 +115,8 @@ func invokeRequestMutants() []Mutant {
 		{Name: "arguments-zero-run", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "`empty(0)` is true", Middleware: onBody(func(body []byte) []byte {
 			return bytes.Replace(body, []byte(`"arguments":0}`), []byte(`"arguments":{}}`), 1)
 		})},
+		{Name: "unique-objects-compared-as-text", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "items are compared by their JSON text",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "uniqueItems" && v.Parameter == "unlike" }))},
 		{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module,
 			Why: "the site's refusal is reported as a failure", SiteMiddleware: skipValidation(func([]violation) bool { return true })},
 		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: skipValidation(onlyKeywords("format"))},
@@ -215,6 +217,11 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 			}))},
+		{Name: "true-is-one-in-unique-lists", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "True == 1 in Python, and true loosely equals 1 elsewhere",
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
+				list, _ := arguments["mixed"].([]any)
+				return slices.Contains(list, any(true)) && slices.ContainsFunc(list, func(v any) bool { return fmt.Sprintf("%T %v", v, v) == "json.Number 1" })
+			})},
 		{Name: "length-in-utf16-units", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "JavaScript counts UTF-16 code units",
 			Middleware: refuseArguments(func(arguments map[string]any) bool {
 				code, _ := arguments["code"].(string)

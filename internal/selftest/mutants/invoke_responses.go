@@ -176,6 +176,12 @@ func invokeErrorMutants() []Mutant {
 				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
 			}
 		})},
+		{Name: "parser-exception-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the message of a parser begins with its class", Middleware: onCode("invalid_json", func(x *exchange) {
+			x.Refuse(x.Status, "invalid_json", "com.fasterxml.jackson.core.JsonParseException: Unexpected character ('h')")
+		})},
+		{Name: "site-address-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the error of a client of HTTP contains the address", Middleware: onCode("upstream_error", func(x *exchange) {
+			x.Refuse(x.Status, "upstream_error", "connect ECONNRESET 127.0.0.1:8080")
+		})},
 		{Name: "trace-of-the-bridge", Breaks: Clauses("invoke/no-trace-leak"), Origin: Imagined, Why: "a debug mode adds the trace of the bridge's own exception to the errors of invoke",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if toInvoke(x.Request) {

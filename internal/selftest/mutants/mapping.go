@@ -219,6 +219,8 @@ func mappingMutants() []Mutant {
 				})
 			})},
 		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteHeader(func(h http.Header) { h.Del("Accept-Language") })},
+		{Name: "language-of-the-last-request", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the language is a variable of the thread, which a request without one does not reset",
+			Middleware: lastLanguage()},
 		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
 		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
 			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
@@ -368,6 +370,18 @@ func onPositional(change func(schema, properties map[string]any)) middleware {
 		}
 		if len(properties) > 0 {
 			change(schema, properties)
+		}
+	})
+}
+
+// lastLanguage gives a request without a language that of the one before it.
+func lastLanguage() middleware {
+	var last atomic.Value
+	return beforeBridge(func(r *http.Request) {
+		if language := r.Header.Get("Accept-Language"); language != "" {
+			last.Store(language)
+		} else if before, ok := last.Swap("").(string); ok && before != "" {
+			r.Header.Set("Accept-Language", before)
 		}
 	})
 }

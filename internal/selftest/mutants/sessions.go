@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
@@ -180,6 +181,16 @@ func keepCallerDuringBody() middleware {
 		if credentials := last.Load().(string); credentials != "" {
 			r.Header.Set("Authorization", credentials)
 		}
+	})
+}
+
+// shareProblems gives the refusal of invalid arguments that of another invoke that is validated meanwhile.
+func shareProblems() middleware {
+	var last atomic.Value
+	return onCode("invalid_params", func(x *exchange) {
+		last.Store(x.Body)
+		time.Sleep(time.Millisecond)
+		x.Body = last.Load().([]byte)
 	})
 }
 

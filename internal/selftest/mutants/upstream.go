@@ -67,6 +67,7 @@ func upstreamMutants() []Mutant {
 				}
 			})},
 		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onCallResponse(firstJSONValue)},
+		{Name: "response-in-a-list-accepted", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "a client for batches reads single responses, too", Transport: onCallResponse(firstOfList)},
 		{Name: "nan-taken-for-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "Python's json reads NaN and Infinity", Transport: onCallResponse(func(resp *http.Response) {
 			if resp.ContentLength < maxBuffered {
 				replaceBody(resp, strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp)))
@@ -449,6 +450,14 @@ func resultsUnder(status int) transport {
 			resp.StatusCode = http.StatusOK
 		}
 	})
+}
+
+// firstOfList takes the only item of a list for the response.
+func firstOfList(resp *http.Response) {
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(peek(resp)), &list) == nil && len(list) == 1 {
+		replaceBody(resp, string(list[0]))
+	}
 }
 
 // What keepConnection does not look at before it sends again.

@@ -159,7 +159,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
 		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
-	const atATime, cold = 64, 24
+	const atATime, cold = 64, 18
 	conversations := make([]conversation, atATime)
 	for i := range conversations { // a bridge may tell callers apart by some kinds of credentials, and not by others
 		who := callers[i%len(callers)]
@@ -198,6 +198,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, item := range first {
 		item.expect(t, []underLoad{{"invoke, as the first request, of a tool that returns its caller", item.me, nameOnlyCaller(item.who, strangers)}})
 	}
+	refusedAtOnce(ctx, t, t.As(callers[0]))
 	t.Row(callers[0], me.Name, "the body arrives after another caller's list", func() {
 		r := scenario.Delivered(ctx, t, func() *check.Response {
 			return invokeInTwoParts(ctx, t.As(callers[0]), me, func() {
@@ -278,6 +279,7 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(holdSecret(secrets)) })
 	}
 	t.Each([]*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Invoke(ctx, known, check.Args{}),
+		t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodTrace, Path: check.ListPath}),
 		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{})},
 		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
 	for name, creds := range check.InOrder(agentAuthentications(t)) {

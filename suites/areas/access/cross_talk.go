@@ -64,6 +64,38 @@ func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.
 	}
 }
 
+// refusedAtOnce invokes a tool at the same time with arguments of which one or another is wrong, behind a list that takes some time to
+// validate: each refusal is about its own.
+func refusedAtOnce(ctx context.Context, t *check.T, c check.Client) {
+	if _, there := t.Method(scenario.Lists); !there {
+		return
+	}
+	long := make([]int, 8000)
+	wrong := []string{"mixed", "objects"}
+	refused := func(i int) *check.Response {
+		return scenario.Delivered(ctx, t, func() *check.Response {
+			return c.Invoke(ctx, t.ToolName(scenario.Lists), check.Args{"matrix": [][]int{long}, "tags": []string{"w"}, wrong[i%2]: "no list"})
+		})
+	}
+	names := func(r *check.Response, i int) bool { return strings.Contains(string(r.Body), wrong[i%2]) }
+	for i := range wrong {
+		if alone := refused(i); alone.Status != http.StatusBadRequest || !names(alone, i) || names(alone, i+1) {
+			return // invoke/invalid-arguments-400 and invoke/invalid-arguments-named test that
+		}
+	}
+	responses := make([]*check.Response, 12)
+	check.AtOnce(len(responses), func(i int) { responses[i] = refused(i) })
+	for i, r := range responses {
+		item := underLoad{"an invoke with a wrong " + wrong[i%2], r, match.Conform("a refusal for this argument alone", func(r *check.Response) string {
+			if r.Status != http.StatusBadRequest || !names(r, i) || names(r, i+1) {
+				return r.Outcome()
+			}
+			return ""
+		})}
+		conversation{who: c.Who}.expect(t, []underLoad{item})
+	}
+}
+
 // invokeInTwoParts runs a tool by a request of which something else happens between the header and the body.
 func invokeInTwoParts(ctx context.Context, c check.Client, call scenario.Sample, between func()) *check.Response {
 	request := client.InvokeRequest(client.Encode(map[string]any{"name": call.Name, "arguments": call.Arguments}))

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -33,6 +34,12 @@ func invalidArguments400(ctx context.Context, t *check.T) {
 			r, note := smallest(t, c.Case, kind, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), refusal)
 			t.Expect(r).To(refusal, note)
 			t.Expect(r).To(match.HaveRunNothing(t.Upstream), note)
+		})
+	}
+	if _, prepared := t.Method(scenario.Lists); prepared && t.Claims("eager-validation") { // Drupal's validator compares the text
+		alike := check.Args{"tags": []string{"w"}, "unlike": json.RawMessage(`[{"a":1,"b":[]},{"b":[],"a":1}]`)}
+		t.Row(check.Agent, t.ToolName(scenario.Lists), "uniqueItems, of objects that differ in the order of their members", func() {
+			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Lists), alike)).To(match.BeRefused(400, "invalid_params"))
 		})
 	}
 }

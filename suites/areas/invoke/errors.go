@@ -274,12 +274,13 @@ func holdAny(words []string) OmegaMatcher {
 var oddErrors = []string{`{"code":-32602,"message":"Invalid params","data":{"toString":1,"length":-1,"__proto__":null}}`,
 	`{"code":-32600,"message":"Invalid Request","data":{"toString":1}}`, `{"code":"-32000","message":null,"data":[null]}`, `{"code":-32000,"message":{"a":[]}}`, `"text"`, `[]`}
 
-// trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one.
-var trace = regexp.MustCompile(`#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
+// trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one, the class of an exception with the
+// package that it stands in, and an address on this machine, where the site is.
+var trace = regexp.MustCompile(`\b(?:\w+(?:\.|\\\\))+[A-Z]\w*(?:Exception|Error)\b|\b(?:127\.0\.0\.1|localhost):\d+|#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
 
-// holdTrace matches a response with a stack trace.
+// holdTrace matches a response with what a trace consists of.
 func holdTrace() OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "to contain a stack trace", Test: func(r *check.Response) (string, bool) {
+	return &match.ResponseMatcher{Expected: "to contain a stack trace, the class of an exception or the site's address", Test: func(r *check.Response) (string, bool) {
 		found := trace.Find(r.Body)
 		return fmt.Sprintf("%q in it: %s", found, r.Outcome()), found != nil
 	}}

@@ -380,6 +380,12 @@ func language(ctx context.Context, t *check.T) {
 	forwards("a region of it", "pt-BR", "pt-br", list) // while the first is cached
 	atOnce(ctx, t)
 	forwards("the second of two, which the caller prefers", "lb;q=0.5, cy", "cy", list)
+	other := scenario.NewCaller(t)
+	if sent := asked("", func(http.Header) { other.List(ctx) }); len(sent) > 0 {
+		t.Row(other.Who, "", "no language, on the connection of a caller who asked for cy", func() {
+			t.Expect(sent[0]).NotTo(HavePrefix("cy"), check.Mismatch("list without Accept-Language", "a discovery request without the language of another caller", "one with Accept-Language: "+sent[0]))
+		})
+	}
 	who = scenario.NewCaller(t) // no list of another language is cached
 	if next := who.Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Language": {"et"}}}).NextCursor(); next != "" {
 		sent := asked("et", func(h http.Header) {

@@ -62,6 +62,7 @@ var mismatchedResponses = []scenario.SiteFailure{
 	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
 	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
 	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
+	{Name: "the response in a list", Fault: mockdrupal.Fault{Kind: fault.Batch}},
 }
 
 func idMismatch(ctx context.Context, t *check.T) {

@@ -33,6 +33,13 @@ func edges(s map[string]any, value any) []Case {
 	}
 	switch v := value.(type) {
 	case map[string]any:
+		if required := namesIn(s["required"]); len(required) < len(v) {
+			least := map[string]any{}
+			for _, name := range required {
+				least[name] = v[name]
+			}
+			all = append(all, Case{"what is required alone", least})
+		}
 		for _, keyword := range []string{"minProperties", "maxProperties"} {
 			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
 				all = append(all, Case{keyword, sized(s, v, n)})
@@ -47,7 +54,7 @@ func edges(s map[string]any, value any) []Case {
 		}
 	case []any:
 		if len(v) > 0 {
-			all = append(all, Case{"equal items", []any{v[0], v[0]}}, Case{"items alike as text", []any{json.Number("1"), "1"}})
+			all = append(all, Case{"equal items", []any{v[0], v[0]}}, Case{"items alike as text", []any{json.Number("1"), "1"}}, Case{"items alike to a language", []any{true, json.Number("1"), "1", false, json.Number("0"), "0", ""}})
 		}
 		for _, keyword := range []string{"minItems", "maxItems"} {
 			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
