@@ -10,15 +10,18 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
+// unread are the keywords that Drupal's validator does not read.
+var unread = []string{"propertyNames", "then", "else", "contains"}
+
 // siteMayAccept reports whether Drupal's validator accepts arguments that break their schema as fault says (a keyword and
-// a place), and the bridge leaves validation to the site.
+// a place), and the bridge leaves validation to the site; breaks says whether a value breaks what the validator reads of it.
 func siteMayAccept(t *check.T, fault string, arguments any, breaks func(any) bool) bool {
 	if t.Claims("eager-validation") {
 		return false
 	}
 	keyword, _, _ := strings.Cut(fault, " ")
-	if slices.Contains([]string{"propertyNames", "then", "else", "contains"}, keyword) {
-		return true // it reads none of them
+	if slices.Contains(unread, keyword) {
+		return true
 	}
 	readings := phpReadings{numerals: keyword == "enum"}
 	return slices.ContainsFunc(readings.of(arguments, 0), func(v any) bool { return !breaks(v) })

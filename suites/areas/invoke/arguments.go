@@ -19,7 +19,7 @@ import (
 )
 
 func invalidArguments400(ctx context.Context, t *check.T) {
-	cases := slices.DeleteFunc(scenario.BrokenArguments(ctx, t), func(c scenario.ToolCase) bool { return siteMayAccept(t, c.What, c.Value, c.Breaks) })
+	cases := slices.DeleteFunc(scenario.BrokenArguments(ctx, t), func(c scenario.ToolCase) bool { return siteMayAccept(t, c.What, c.Value, c.BreaksAside(unread...)) })
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		refusal := match.BeRefused(400, "invalid_params")
@@ -28,7 +28,7 @@ func invalidArguments400(ctx context.Context, t *check.T) {
 		}
 		kind := func(v any) bool {
 			arguments, ok := v.(map[string]any)
-			return ok && len(arguments) > 0 && c.Breaks(v) && !siteMayAccept(t, c.What, v, c.Breaks)
+			return ok && len(arguments) > 0 && c.Breaks(v) && !siteMayAccept(t, c.What, v, c.BreaksAside(unread...))
 		}
 		t.For(check.Agent, c.Name, func() {
 			r, note := smallest(t, c.Case, kind, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), refusal)

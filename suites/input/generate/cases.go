@@ -158,6 +158,39 @@ func (m *Maker) Fits(value any) bool { return m.consensus.Takes(value) }
 // Breaks reports whether all agree that a value does not fit.
 func (m *Maker) Breaks(value any) bool { return m.consensus.Refuses(value) }
 
+// BreaksAside is Breaks for a validator that does not read some keywords.
+func (m *Maker) BreaksAside(keywords ...string) func(value any) bool {
+	read := sync.OnceValue(func() *jsonschema.Consensus {
+		consensus, err := jsonschema.Agree(aside(m.schema, keywords).(map[string]any), jsonschema.Draft7)
+		if err != nil { // one that refers to what is gone
+			return m.consensus
+		}
+		return consensus
+	})
+	return func(value any) bool { return read().Refuses(value) }
+}
+
+// aside is a schema without some keywords, and without parameters that are named so.
+func aside(schema any, keywords []string) any {
+	switch schema := schema.(type) {
+	case map[string]any:
+		left := map[string]any{}
+		for name, v := range schema {
+			if !slices.Contains(keywords, name) {
+				left[name] = aside(v, keywords)
+			}
+		}
+		return left
+	case []any:
+		left := make([]any, len(schema))
+		for i, v := range schema {
+			left[i] = aside(v, keywords)
+		}
+		return left
+	}
+	return schema
+}
+
 // Fault says what is wrong with a value, as `at /path: …`.
 func (m *Maker) Fault(value any) string { return m.consensus.Fault(value) }
 
