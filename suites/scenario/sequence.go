@@ -98,7 +98,7 @@ func (a Actors) Sequence(dice *rand.Rand) []Step {
 	for i := range steps {
 		s := Step{Who: a.Callers[dice.IntN(len(a.Callers))], Tool: focus[dice.IntN(len(focus))]}
 		switch n := dice.IntN(10); {
-		case n < 3:
+		case n < 2:
 			s.Does = Listing
 		case n < 6:
 			s.Does = Describing

@@ -45,7 +45,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 		invokeDuring(tool, f)
 	}
 	for _, other := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-		for _, f := range afterTheRun[:3] {
+		for _, f := range afterTheRun[:2] {
 			if refused[other.Name] {
 				break
 			}

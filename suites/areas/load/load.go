@@ -113,7 +113,7 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		}
 	}
 
-	const equal = 8
+	const equal = 4
 	if e.slow != nil {
 		t.Upstream.Arm(*e.slow)
 	}
@@ -253,7 +253,7 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 		caller.List(ctx).MustSucceed()
 		return func() *check.Response { return caller.List(ctx) }
 	}
-	few := fastest(20, 0, list(100), settled(t))
+	few := fastest(12, 0, list(100), settled(t))
 	many := fastest(500, 3*few, list(10_000), settled(t))
 	if many > 3*few {
 		t.ExemptIfLate()
