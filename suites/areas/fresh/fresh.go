@@ -265,8 +265,11 @@ func version(ctx context.Context, t *check.T) {
 		check.BlockedBy(check.Mismatch(first.Subject(), "a tool that the agent may run", "none"), "access/filtered-by-method", "mapping/*")
 	}
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // each page may have its own version
-	t.Await(ctx, func() bool { return t.As(check.Agent).List(ctx).Header.Get("ETag") != tag })
-	changed := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+	var changed *check.Response // which the bridge has to look for where nobody asks for the list itself, too
+	t.Await(ctx, func() bool {
+		changed = t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+		return changed.Status != http.StatusNotModified
+	})
 	t.Expect(changed).To(match.HaveStatus(200), "If-None-Match with the old version after a change")
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	page, cursor := pageOf(ctx, t, t.ToolName(scenario.Arrival))
