@@ -265,7 +265,7 @@ func version(ctx context.Context, t *check.T) {
 		check.BlockedBy(check.Mismatch(first.Subject(), "a tool that the agent may run", "none"), "access/filtered-by-method", "mapping/*")
 	}
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // each page may have its own version
-	var changed *check.Response // which the bridge has to look for where nobody asks for the list itself, too
+	var changed *check.Response                                                           // which the bridge has to look for where nobody asks for the list itself, too
 	t.Await(ctx, func() bool {
 		changed = t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
 		return changed.Status != http.StatusNotModified
