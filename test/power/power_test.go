@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -356,7 +357,8 @@ func TestEveryChangeIsFound(t *testing.T) {
 // mustBeNoticed runs the clauses of a position against a bridge that changes values there.
 func mustBeNoticed(t *testing.T, p position, c transformation) {
 	var report *reports.Report
-	for range 6 { // on a busy machine a clause may not be testable
+	for i := range 6 { // on a busy machine a clause may not be testable
+		time.Sleep(time.Duration(i) * time.Second)
 		if report = run(t, p.mutant(c.do), p.clauses); failed(report, p.clauses) {
 			return
 		}

@@ -263,7 +263,7 @@ func keepFirst403() middleware {
 
 // keepRefusalsOfWorkers repeats a 403 from list for callers that a check makes, for a time, in the one of four workers that sent it.
 func keepRefusalsOfWorkers() middleware {
-	const workers, kept = 4, 6 * time.Second
+	const workers, kept = 4, time.Minute
 	refused := newMemory[time.Time]()
 	var turn atomic.Int64
 	return onResponse(toList, func(x *exchange) {

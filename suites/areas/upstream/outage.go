@@ -54,7 +54,7 @@ func timeout(ctx context.Context, t *check.T) {
 	}
 	if beside != nil {
 		t.Row(beside.Who, "", "list for a caller never seen, while discovery hangs for another", func() {
-			within := t.UpstreamTimeout * 3 / 4
+			within := t.UpstreamTimeout / 2
 			if beside.Took > within { // a bridge may take its time for a list alone
 				within += newcomer(t).List(ctx).Took
 			}
