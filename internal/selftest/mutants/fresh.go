@@ -117,7 +117,8 @@ func freshMutants() []Mutant {
 		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
 			Middleware: keepLastList()},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
-		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of four workers keeps a refusal for longer than the TTL, and they take turns", Middleware: keepRefusalsOfWorkers()},
+		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of four workers keeps a refusal for longer than the TTL, and they take turns",
+			Middleware: keepRefusalsOfWorkers()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) {

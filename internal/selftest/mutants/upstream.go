@@ -72,7 +72,8 @@ func upstreamMutants() []Mutant {
 				replaceBody(resp, strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp)))
 			}
 		})},
-		{Name: "chunks-cut-short-as-whole", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "PHP's streams read to the end of the connection, and miss no last chunk",
+		{Name: "chunks-cut-short-as-whole", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "PHP's streams read to the end of the connection, and miss no last chunk",
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.ContentLength < 0 {
 					body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
@@ -104,7 +105,8 @@ func upstreamMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
-		{Name: "host-passed-on", Breaks: Clauses("upstream/headers-chosen"), Origin: Peer, Why: "all of the caller's request but its path is copied", Middleware: rememberHeaders,
+		{Name: "host-passed-on", Breaks: Clauses("upstream/headers-chosen"), Origin: Peer, Why: "all of the caller's request but its path is copied",
+			Middleware: rememberHeaders,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if received, ok := r.Context().Value(headersKey{}).(http.Header); ok {
 					r.Host = received.Get("Host")
@@ -205,7 +207,8 @@ func upstreamMutants() []Mutant {
 					next.ServeHTTP(w, r)
 				})
 			}()},
-		{Name: "discoveries-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "one lock keeps every caller's first list from asking the site twice",
+		{Name: "discoveries-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why: "one lock keeps every caller's first list from asking the site twice",
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				var mu sync.Mutex
 				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {

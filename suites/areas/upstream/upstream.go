@@ -199,7 +199,8 @@ func headersChosen(ctx context.Context, t *check.T) {
 	t.Upstream.Mark()
 	responses := []*check.Response{
 		t.As(call.Identity).Send(ctx, check.Request{Path: check.ListPath, Header: sent}),
-		t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent, Body: bytes.NewReader(call.Body()), Show: string(call.Body())}),
+		t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent,
+			Body: bytes.NewReader(call.Body()), Show: string(call.Body())}),
 	}
 	disarm()
 	reached := t.Upstream.Journal()
@@ -209,7 +210,8 @@ func headersChosen(ctx context.Context, t *check.T) {
 	t.Row(call.Identity, "", "Host", func() {
 		for _, entry := range reached {
 			own := t.Host() == t.Hostname() || !strings.EqualFold(entry.Host, t.Host()) // without a port the site may have the same
-			t.Expect(own).To(BeTrue(), check.Mismatch("a request to the bridge's host", "requests to the site with the site's own Host", entry.HTTPMethod+" "+entry.Path+" with Host: "+entry.Host))
+			t.Expect(own).To(BeTrue(), check.Mismatch("a request to the bridge's host", "requests to the site with the site's own Host",
+				entry.HTTPMethod+" "+entry.Path+" with Host: "+entry.Host))
 		}
 	})
 	t.Row(call.Identity, "", "a cookie that the site sets", func() {
