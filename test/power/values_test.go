@@ -240,8 +240,9 @@ func others() []transformation {
 		return slices.Collect(func(yield func(any) bool) {
 			for _, v := range l {
 				if n, ok := v.(json.Number); ok {
-					f, _ := n.Float64()
-					v = json.Number(strconv.FormatFloat(float64(float32(f)), 'g', -1, 32))
+					if f, err := strconv.ParseFloat(string(n), 32); err == nil { // else it is no number of JSON any more
+						v = json.Number(strconv.FormatFloat(f, 'g', -1, 32))
+					}
 				}
 				if !yield(v) {
 					return
