@@ -128,6 +128,10 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.Close}, "", 0, isClosed},
 	{mockdrupal.Fault{Kind: fault.Close, Run: true}, "", 1, isClosed},
 	{mockdrupal.Fault{Kind: fault.Cut}, "", 1, func(t *testing.T, w received) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: fault.CutChunks}, "", 1, func(t *testing.T, w received) {
+		contains("200", `"name":"agent"}}`)(t, w)
+		must.Expect(t, strings.HasSuffix(w.body(), "}\r\n") && !strings.Contains(w.head(), "Content-Length"), "want chunks without an end, saw %s", w.raw)
+	}},
 	{mockdrupal.Fault{Kind: fault.LengthLong}, "", 1, func(t *testing.T, w received) { declares(t, w, +1) }},
 	{mockdrupal.Fault{Kind: fault.LengthShort}, "", 1, func(t *testing.T, w received) { declares(t, w, -1) }},
 	{mockdrupal.Fault{Kind: fault.Status, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},

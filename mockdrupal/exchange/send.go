@@ -140,6 +140,19 @@ func (x *Exchange) sendAndClose(more []byte, after time.Duration) {
 
 // SendRaw writes the response onto the connection past net/http, with any Content-Length, and closes the connection.
 func (x *Exchange) SendRaw(contentLength int) {
+	x.sendUnchecked("Content-Length", strconv.Itoa(contentLength), func(w io.Writer) (int, error) { return w.Write(x.Response.Body) })
+}
+
+// SendUnended writes the response onto the connection in chunks, and closes the connection in place of the last, empty one.
+func (x *Exchange) SendUnended() {
+	x.sendUnchecked("Transfer-Encoding", "chunked", func(w io.Writer) (int, error) {
+		_, err := fmt.Fprintf(w, "%x\r\n%s\r\n", len(x.Response.Body), x.Response.Body)
+		return len(x.Response.Body), err
+	})
+}
+
+// sendUnchecked writes the response onto the connection past net/http, with a header that says how the body is framed.
+func (x *Exchange) sendUnchecked(name, value string, body func(io.Writer) (int, error)) {
 	conn, rw, err := x.hijack()
 	if err != nil {
 		x.Drop()
@@ -148,12 +161,13 @@ func (x *Exchange) SendRaw(contentLength int) {
 	x.Done = true
 	defer conn.Close()
 	header := x.Response.Header.Clone()
-	header.Set("Content-Length", strconv.Itoa(contentLength))
+	header.Del("Content-Length")
+	header.Set(name, value)
 	header.Set("Connection", "close")
 	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
 	_ = header.Write(rw)
 	_, _ = rw.WriteString("\r\n")
-	n, _ := rw.Write(x.Response.Body)
+	n, _ := body(rw)
 	_ = rw.Flush() // a client that went away is no error of the site
 	x.noteHead()
 	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })

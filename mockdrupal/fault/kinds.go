@@ -22,6 +22,7 @@ const (
 	Close         = "close"
 	CloseIdle     = "close-idle"
 	Cut           = "cut"
+	CutChunks     = "cut-chunks"
 	LengthLong    = "length-long"
 	LengthShort   = "length-short"
 	Status        = "status"
@@ -120,6 +121,7 @@ var kinds = map[string]kind{
 	Close:       {text: "reads the request, then closes the connection in good order, without a response", act: func(v *action) { v.Close() }},
 	CloseIdle:   {text: "sends the response, and closes the connection without having said so", runs: true, act: func(v *action) { v.SendAndClose() }},
 	Cut:         {text: "sends half the body and closes the connection", runs: true, act: cut},
+	CutChunks:   {text: "sends the body in chunks, and closes the connection before the last, empty one", runs: true, act: func(v *action) { v.SendUnended() }},
 	LengthLong:  {text: "announces a longer body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) + 64) }},
 	LengthShort: {text: "announces a shorter body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) / 2) }},
 	Status:      {text: "responds with a status (500), a body and a content type of choice; run and no body: the site's own response under that status", act: status},

@@ -20,6 +20,7 @@ type Entry struct {
 	Conn       int64       `json:"conn"`   // number of the connection
 	HTTPMethod string      `json:"http_method"`
 	Path       string      `json:"path"`
+	Host       string      `json:"host"`                  // the header Host, which net/http keeps apart
 	RawQuery   string      `json:"query"`                 // as received; tokens and secrets as hashes
 	Route      string      `json:"route"`                 // jsonrpc, methods, method, login, …; "" when no route matched
 	Header     http.Header `json:"header"`                // as received; credentials and the values of cookies as hashes

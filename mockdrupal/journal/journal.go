@@ -72,7 +72,7 @@ const (
 
 // Begin records a request that has just arrived. Of its body nothing has been read.
 func (j *Journal) Begin(r *http.Request, conn *Conn) *Record {
-	rec := &Record{entry: Entry{Start: time.Now(), Conn: conn.Number, HTTPMethod: r.Method, Path: r.URL.Path,
+	rec := &Record{entry: Entry{Start: time.Now(), Conn: conn.Number, HTTPMethod: r.Method, Host: r.Host, Path: r.URL.Path,
 		RawQuery: redactQuery(r.URL.RawQuery), Header: redactHeader(r.Header), Cookies: cookiesOf(r.Header)}}
 	rec.bytes = int64(entryBytes + len(r.URL.Path) + len(r.URL.RawQuery))
 	for name, values := range r.Header {

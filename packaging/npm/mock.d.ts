@@ -38,6 +38,7 @@ export interface Entry {
   user: string;
   scheme: string;
   http_method: string;
+  host: string;
   path: string;
   query: string;
   route: string;

@@ -141,7 +141,7 @@ var (
 	notDeep     = opening{"No inputSchema is deeper than 10 levels", object, []string{"at most 8", "at most 10 levels", "at most 16", "at most 20"}}
 	notLong     = opening{"Read at most a bounded number of bytes of each response", text, []string{"at 4000", "at 4096", "at 5000", "at 8000", "at 8191", "at 8192"}}
 	hidden      = opening{"No message contains a trace, a file, a class, an internal address or a credential", text, []string{"hidden"}}
-	ofTheBridge = opening{"A method that fails: its message is kept", text, []string{"trim", "UUIDs", "times in UTC", "milliseconds", "days to times", "in a time to T",
+	ofTheBridge = opening{"A method that fails: its message is kept", text, []string{"end with a ", "trim", "UUIDs", "times in UTC", "milliseconds", "days to times", "in a time to T",
 		"in numbers dropped", "decimal comma", "+ before", "underscores", "percent sign", "trailing zeros", "formulas", "base64", "addresses normalised", "paths cleaned", "JSON in a text", "first letter"}}
 	regular = opening{"Every inputSchema is a valid JSON Schema of the dialect that its $schema declares", text, []string{"trim blanks of Unicode", "first letter in upper", "+ before", "(c) to sign", "smiley", "class names", "comments of C", "CDATA", "{{", "{name}", "${x}", "$$", "token", "#{x}", "$(x)", "Markdown"}}
 	absurd  = opening{"absurd size", text, []string{"at 2000", "at 2048", "at 4000", "at 4096", "at 5000", "at 8000", "at 8191", "at 8192"}}

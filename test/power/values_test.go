@@ -232,7 +232,7 @@ func others() []transformation {
 		lists(fmt.Sprintf("at most %d items", n), func(l []any) any { return l[:min(len(l), n)] })
 	}
 	lists("in a list", func(l []any) any { return []any{l} })
-	lists("joined with commas", func(l []any) any { return written(l) })
+	lists("joined with commas", func(l []any) any { return asText(l) })
 	lists("integers to decimals of a common type", func(l []any) any {
 		if len(l) < 2 || !slices.ContainsFunc(l, func(v any) bool { n, ok := v.(json.Number); return ok && strings.Contains(string(n), ".") }) {
 			return l
@@ -240,8 +240,9 @@ func others() []transformation {
 		return slices.Collect(func(yield func(any) bool) {
 			for _, v := range l {
 				if n, ok := v.(json.Number); ok {
-					f, _ := n.Float64()
-					v = json.Number(strconv.FormatFloat(float64(float32(f)), 'g', -1, 32))
+					if f, err := strconv.ParseFloat(string(n), 32); err == nil { // else it is no number of JSON any more
+						v = json.Number(strconv.FormatFloat(f, 'g', -1, 32))
+					}
 				}
 				if !yield(v) {
 					return
@@ -357,7 +358,7 @@ func others() []transformation {
 		}
 		return l
 	})
-	objects("to a text", func(o map[string]any) any { return written(o) })
+	objects("to a text", func(o map[string]any) any { return asText(o) })
 	for _, n := range []int{5, 8} {
 		objects(fmt.Sprintf("at most %d members", n), func(o map[string]any) any {
 			out := map[string]any{}
@@ -425,6 +426,14 @@ func written(v any) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// asText is a value as it is written. What is within others, twenty levels of them, doubles the escapes of a text with each: it ends there.
+func asText(v any) any {
+	if s := written(v); len(s) < 1<<16 {
+		return s
+	}
+	return v
 }
 
 // named are the transformations of texts as ones of the names of members.

@@ -118,6 +118,8 @@ func freshMutants() []Mutant {
 		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
 			Middleware: keepLastList()},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
+		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of four workers keeps a refusal for longer than the TTL, and they take turns",
+			Middleware: keepRefusalsOfWorkers()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) {
@@ -271,6 +273,24 @@ func keepFirst403() middleware {
 		if x.Status == http.StatusForbidden {
 			refused.add(key)
 		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
+		}
+	})
+}
+
+// keepRefusalsOfWorkers repeats a 403 from list for callers that a check makes, for a time, in the one of four workers that sent it.
+func keepRefusalsOfWorkers() middleware {
+	const workers, kept = 4, time.Minute
+	refused := newMemory[time.Time]()
+	var turn atomic.Int64
+	return onResponse(toList, func(x *exchange) {
+		if !strings.HasPrefix(caller(x.Request), "check") {
+			return
+		}
+		key := fmt.Sprint(turn.Add(1)%workers, x.Request.Header.Get("Authorization"))
+		if at, seen := refused.get(key); x.Status == http.StatusForbidden {
+			refused.put(key, time.Now())
+		} else if seen && time.Since(at) < kept && x.Status == http.StatusOK {
 			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
 		}
 	})

@@ -29,6 +29,12 @@ func sessionMutants() []Mutant {
 					r.Header.Set("Content-Type", "application/json")
 				}
 			})},
+		{Name: "session-calls-of-types-that-begin-alike", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is compared by its beginning",
+			Middleware: onSessionCall(func(r *http.Request) {
+				if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+					r.Header.Set("Content-Type", "application/json")
+				}
+			})},
 		{Name: "session-calls-without-a-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a Blob sent by a script on another site has no type",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if r.Header.Get("Content-Type") == "" {

@@ -73,6 +73,14 @@ func upstreamMutants() []Mutant {
 				replaceBody(resp, strings.NewReplacer(":NaN", ":null", ":-Infinity", ":null").Replace(peek(resp)))
 			}
 		})},
+		{Name: "chunks-cut-short-as-whole", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "PHP's streams read to the end of the connection, and miss no last chunk",
+			Transport: onCallResponse(func(resp *http.Response) {
+				if resp.ContentLength < 0 {
+					body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+					replaceBody(resp, string(body))
+				}
+			})},
 		{Name: "result-under-404", Breaks: Clauses("upstream/result-status"), Origin: Peer, Why: "only the body is read",
 			Transport: resultsUnder(http.StatusNotFound)},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
@@ -88,9 +96,7 @@ func upstreamMutants() []Mutant {
 				})(onCall(func(_ *http.Request, call map[string]any) { call["id"] = 1 })(keepConnection(timedOut)(next)))
 			}},
 		{Name: "headers-passed-on", Breaks: Clauses("upstream/headers-chosen"), MayFail: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "the request is forwarded as a reverse proxy does",
-			Middleware: beforeBridge(func(r *http.Request) {
-				*r = *r.WithContext(context.WithValue(r.Context(), headersKey{}, r.Header.Clone()))
-			}),
+			Middleware: rememberHeaders,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				received, _ := r.Context().Value(headersKey{}).(http.Header)
 				for _, name := range []string{"Range", "Referer", "X-Forwarded-Host", "Cookie"} {
@@ -99,6 +105,37 @@ func upstreamMutants() []Mutant {
 					}
 				}
 				return next.RoundTrip(r)
+			})},
+		{Name: "host-passed-on", Breaks: Clauses("upstream/headers-chosen"), Origin: Peer, Why: "all of the caller's request but its path is copied",
+			Middleware: rememberHeaders,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if received, ok := r.Context().Value(headersKey{}).(http.Header); ok {
+					r.Host = received.Get("Host")
+				}
+				return next.RoundTrip(r)
+			})},
+		{Name: "cookies-of-the-site-passed-on", Breaks: Clauses("upstream/headers-chosen"), Origin: Peer, Why: "the headers of the site's response are copied",
+			Middleware: func(next http.Handler) http.Handler {
+				passed := onResponse(allRequests, func(x *exchange) {
+					for cookies := x.Request.Context().Value(cookiesKey{}).(chan string); len(cookies) > 0; {
+						x.Header.Add("Set-Cookie", <-cookies)
+					}
+				})(next)
+				return beforeBridge(func(r *http.Request) {
+					*r = *r.WithContext(context.WithValue(r.Context(), cookiesKey{}, make(chan string, 8)))
+				})(passed)
+			},
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if cookies, ok := r.Context().Value(cookiesKey{}).(chan string); err == nil && ok {
+					for _, c := range resp.Header.Values("Set-Cookie") {
+						select {
+						case cookies <- c:
+						default:
+						}
+					}
+				}
+				return resp, err
 			})},
 		{Name: "methods-in-lower-case", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/result-exact"), Origin: Imagined,
 			Transport: onCall(func(_ *http.Request, call map[string]any) {
@@ -171,6 +208,18 @@ func upstreamMutants() []Mutant {
 					next.ServeHTTP(w, r)
 				})
 			}()},
+		{Name: "discoveries-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why: "one lock keeps every caller's first list from asking the site twice",
+			Transport: func(next http.RoundTripper) http.RoundTripper {
+				var mu sync.Mutex
+				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+					if !isCall(r) {
+						mu.Lock()
+						defer mu.Unlock()
+					}
+					return next.RoundTrip(r)
+				})(next)
+			}},
 		{Name: "no-tool-while-down", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Why: "a discovery that failed is an empty list", Middleware: onInvoke(func(x *exchange) {
 			if x.Status >= http.StatusBadGateway && x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status >= http.StatusBadGateway {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
@@ -570,6 +619,16 @@ func calledHost(name string, matches func(*http.Request) bool, host func(*http.R
 
 // headersKey is the key of a caller's headers in the context of what is sent to the site for it.
 type headersKey struct{}
+
+// cookiesKey is the key of the cookies that the site sets while it responds for a caller.
+type cookiesKey struct{}
+
+// rememberHeaders gives what is sent to the site for a caller the caller's headers.
+var rememberHeaders = beforeBridge(func(r *http.Request) {
+	headers := r.Header.Clone()
+	headers.Set("Host", r.Host)
+	*r = *r.WithContext(context.WithValue(r.Context(), headersKey{}, headers))
+})
 
 func fromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(name) }

@@ -39,7 +39,7 @@ var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
 	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
 	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
-	{Name: "a truncated body", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "a body in chunks without the last one", Fault: mockdrupal.Fault{Kind: fault.CutChunks}},
 	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: fault.LengthLong}},
 	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
@@ -95,10 +95,10 @@ func httpError(ctx context.Context, t *check.T) {
 	known := t.As(check.Agent).MustListShared(ctx)
 	for _, f := range brokenDiscoveries {
 		f.Fault.Route = route.Methods
-		newcomer := t.As(t.Drupal.NewUser(t.Permissions(check.Agent)...)) // a list for another caller may be cached
-		t.Row(newcomer.Who, "", "the site sends "+f.Name+" for its methods", func() {
+		stranger := newcomer(t) // a list for another caller may be cached
+		t.Row(stranger.Who, "", "the site sends "+f.Name+" for its methods", func() {
 			defer t.Upstream.Arm(f.Fault)()
-			t.Expect(newcomer.List(ctx)).To(beUpstreamErrorOrList(known, t.Alone()))
+			t.Expect(stranger.List(ctx)).To(beUpstreamErrorOrList(known, t.Alone()))
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -181,7 +183,10 @@ func cancel(ctx context.Context, t *check.T) {
 	t.Expect(ended).To(BeTrue(), check.Mismatch("a caller that disconnects", "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
 }
 
-// headersChosen lists and calls with headers that are meant for the bridge.
+// siteCookie is a cookie that the site sets in its responses to the bridge.
+const siteCookie = "bridgecheck_site"
+
+// headersChosen lists and calls with headers that are meant for the bridge, while the site's own are meant for it, too.
 func headersChosen(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustReach(ctx, t, call)
@@ -190,13 +195,35 @@ func headersChosen(ctx context.Context, t *check.T) {
 		sent.Set("Cookie", "SESSbridgecheck=none")
 	}
 	t.ExpireCaches()
+	disarm := t.Upstream.Arm(mockdrupal.Fault{Kind: fault.SetCookie, Cookie: siteCookie + "={seq}; Path=/"})
 	t.Upstream.Mark()
-	t.As(call.Identity).Send(ctx, check.Request{Path: check.ListPath, Header: sent})
-	t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent, Body: bytes.NewReader(call.Body()), Show: string(call.Body())})
+	responses := []*check.Response{
+		t.As(call.Identity).Send(ctx, check.Request{Path: check.ListPath, Header: sent}),
+		t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: sent,
+			Body: bytes.NewReader(call.Body()), Show: string(call.Body())}),
+	}
+	disarm()
 	reached := t.Upstream.Journal()
 	if len(reached) == 0 {
 		check.NotTestable("no list and no call with headers that are meant for the bridge reaches the site")
 	}
+	t.Row(call.Identity, "", "Host", func() {
+		for _, entry := range reached {
+			own := t.Host() == t.Hostname() || !strings.EqualFold(entry.Host, t.Host()) // without a port the site may have the same
+			t.Expect(own).To(BeTrue(), check.Mismatch("a request to the bridge's host", "requests to the site with the site's own Host",
+				entry.HTTPMethod+" "+entry.Path+" with Host: "+entry.Host))
+		}
+	})
+	t.Row(call.Identity, "", "a cookie that the site sets", func() {
+		for _, r := range responses {
+			t.Expect(r).To(match.ConformHeader("Set-Cookie", "no cookie of the site", func(r *check.Response) string {
+				if set := strings.Join(r.Header.Values("Set-Cookie"), ", "); strings.Contains(set, siteCookie) {
+					return set
+				}
+				return ""
+			}))
+		}
+	})
 	for name := range check.InOrder(sent) {
 		t.Row(call.Identity, "", name, func() {
 			for _, entry := range reached {

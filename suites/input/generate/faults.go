@@ -111,7 +111,7 @@ func textFaults(s map[string]any, v string) []Case {
 	}
 	if _, ok := s["pattern"]; ok {
 		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)},
-			Case{"pattern", "!\n" + v + "\n!"}) // ^ and $ are no ends of lines
+			Case{"pattern", "!\n" + v + "\n!"}, Case{"$ before a line end", v + "\n"}) // ^ and $ are no ends of lines
 	}
 	if format, ok := s["format"].(string); ok {
 		for _, v := range formats[format].invalid {
