@@ -150,6 +150,9 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.Trailing}, "", 1, func(t *testing.T, w received) {
 		contains("200", "}\n<br />")(t, w)
 	}},
+	{mockdrupal.Fault{Kind: fault.Leading}, "", 1, func(t *testing.T, w received) {
+		contains("200", "<br />\n{")(t, w)
+	}},
 	{mockdrupal.Fault{Kind: fault.InvalidUTF8}, "", 1, func(t *testing.T, w received) {
 		must.Expect(t, !utf8.ValidString(w.body()), "want invalid UTF-8, saw %q", w.body())
 	}},

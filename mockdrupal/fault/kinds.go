@@ -31,6 +31,7 @@ const (
 	ContentType   = "content-type"
 	Garbage       = "garbage"
 	Trailing      = "trailing"
+	Leading       = "leading"
 	InvalidUTF8   = "invalid-utf8"
 	BOM           = "bom"
 	Duplicate     = "duplicate-members"
@@ -62,6 +63,9 @@ const (
 	Refuse        = "refuse"
 	Deaf          = "deaf"
 )
+
+// notice is what PHP writes into a response where display_errors is on.
+const notice = "\n<br />\n<b>Notice</b>: Undefined variable in <b>/index.php</b> on line <b>1</b><br />\n"
 
 // moment is when a fault acts.
 type moment int
@@ -111,27 +115,26 @@ func names() []string {
 
 // kinds says everything about every kind.
 var kinds = map[string]kind{
-	Delay:       {text: "waits before the headers", runs: true, needs: aDelay, act: func(v *action) { v.Done = !v.pause(v.fault.Delay) }},
-	DelayBody:   {text: "sends the headers and half the body, waits, sends the rest", runs: true, needs: aDelay, act: delayBody},
-	Drip:        {text: "sends the body byte by byte, with a pause before each", runs: true, needs: aDelay, act: drip},
-	Hang:        {text: "reads the request and never responds", act: hang},
-	HangBody:    {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
-	ResetEarly:  {text: "resets the connection before the body is read", acts: beforeBody, act: func(v *action) { v.Reset() }},
-	Reset:       {text: "reads the request, then resets the connection", act: func(v *action) { v.Reset() }},
-	Close:       {text: "reads the request, then closes the connection in good order, without a response", act: func(v *action) { v.Close() }},
-	CloseIdle:   {text: "sends the response, and closes the connection without having said so", runs: true, act: func(v *action) { v.SendAndClose() }},
-	Cut:         {text: "sends half the body and closes the connection", runs: true, act: cut},
-	CutChunks:   {text: "sends the body in chunks, and closes the connection before the last, empty one", runs: true, act: func(v *action) { v.SendUnended() }},
-	LengthLong:  {text: "announces a longer body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) + 64) }},
-	LengthShort: {text: "announces a shorter body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) / 2) }},
-	Status:      {text: "responds with a status (500), a body and a content type of choice; run and no body: the site's own response under that status", act: status},
-	HTML:        {text: "responds with an HTML page (200)", act: htmlPage},
-	Empty:       {text: "responds with a status (200) and no body", act: empty},
-	ContentType: {text: "sends the response under a wrong Content-Type (text/plain)", runs: true, act: contentType},
-	Garbage:     {text: "sends a body that is no JSON", runs: true, act: rewrite(func([]byte) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":`) })},
-	Trailing: {text: "sends a PHP notice behind the body", runs: true, act: rewrite(func(b []byte) []byte {
-		return append(b, "\n<br />\n<b>Notice</b>: Undefined variable in <b>/index.php</b> on line <b>1</b><br />\n"...)
-	})},
+	Delay:         {text: "waits before the headers", runs: true, needs: aDelay, act: func(v *action) { v.Done = !v.pause(v.fault.Delay) }},
+	DelayBody:     {text: "sends the headers and half the body, waits, sends the rest", runs: true, needs: aDelay, act: delayBody},
+	Drip:          {text: "sends the body byte by byte, with a pause before each", runs: true, needs: aDelay, act: drip},
+	Hang:          {text: "reads the request and never responds", act: hang},
+	HangBody:      {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
+	ResetEarly:    {text: "resets the connection before the body is read", acts: beforeBody, act: func(v *action) { v.Reset() }},
+	Reset:         {text: "reads the request, then resets the connection", act: func(v *action) { v.Reset() }},
+	Close:         {text: "reads the request, then closes the connection in good order, without a response", act: func(v *action) { v.Close() }},
+	CloseIdle:     {text: "sends the response, and closes the connection without having said so", runs: true, act: func(v *action) { v.SendAndClose() }},
+	Cut:           {text: "sends half the body and closes the connection", runs: true, act: cut},
+	CutChunks:     {text: "sends the body in chunks, and closes the connection before the last, empty one", runs: true, act: func(v *action) { v.SendUnended() }},
+	LengthLong:    {text: "announces a longer body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) + 64) }},
+	LengthShort:   {text: "announces a shorter body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) / 2) }},
+	Status:        {text: "responds with a status (500), a body and a content type of choice; run and no body: the site's own response under that status", act: status},
+	HTML:          {text: "responds with an HTML page (200)", act: htmlPage},
+	Empty:         {text: "responds with a status (200) and no body", act: empty},
+	ContentType:   {text: "sends the response under a wrong Content-Type (text/plain)", runs: true, act: contentType},
+	Garbage:       {text: "sends a body that is no JSON", runs: true, act: rewrite(func([]byte) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":`) })},
+	Trailing:      {text: "sends a PHP notice behind the body", runs: true, act: rewrite(func(b []byte) []byte { return append(b, notice...) })},
+	Leading:       {text: "sends a PHP notice before the body", runs: true, act: rewrite(func(b []byte) []byte { return append([]byte(notice), b...) })},
 	InvalidUTF8:   {text: "puts bytes that are no UTF-8 into the body's last string, or behind it", runs: true, act: rewrite(invalidUTF8)},
 	BOM:           {text: "puts a byte order mark before the body", runs: true, act: rewrite(func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) })},
 	Duplicate:     {text: "sends every member of the response object twice", runs: true, act: members(func(m []php.Member) []php.Member { return append(m, m...) })},

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -129,4 +130,16 @@ func WithObjects(value, schema any) any {
 		return members
 	}
 	return value
+}
+
+// trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one, the class of an exception with the
+// package that it stands in, and an address on this machine, where the site is.
+var trace = regexp.MustCompile(`\b(?:\w+(?:\.|\\\\))+[A-Z]\w*(?:Exception|Error)\b|\b(?:127\.0\.0\.1|localhost):\d+|#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
+
+// HoldTrace matches a response with what a trace consists of.
+func HoldTrace() types.GomegaMatcher {
+	return &ResponseMatcher{Expected: "to contain a stack trace, the class of an exception or the site's address", Test: func(r *check.Response) (string, bool) {
+		found := trace.Find(r.Body)
+		return fmt.Sprintf("%q in it: %s", found, r.Outcome()), found != nil
+	}}
 }

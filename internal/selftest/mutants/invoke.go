@@ -36,8 +36,22 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(roundToFloat64)},
+		{Name: "utf-16-decoded", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "json.loads of Python takes bytes in any encoding of Unicode",
+			Middleware: onBody(func(body []byte) []byte {
+				if text, ok := bytes.CutPrefix(body, []byte("\xff\xfe")); ok {
+					return bytes.ReplaceAll(text, []byte("\x00"), nil)
+				}
+				return body
+			})},
 		{Name: "body-decoded-in-blocks", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "each block of 8 KiB is decoded by itself, and a character may lie across the end of one",
 			Middleware: onBody(decodedInBlocks)},
+		{Name: "numbers-clamped-to-doubles", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a number beyond the largest double is taken for that",
+			Transport: onArguments(func(v any) any {
+				if n, ok := v.(json.Number); ok && n == "1e400" {
+					return json.Number("1.7976931348623157e308")
+				}
+				return v
+			})},
 		{Name: "nested-defaults-filled-in", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a validator that fills in defaults does so at every level",
 			Transport: onNestedArguments(func(v any) any {
 				if author, ok := v.(map[string]any); ok && author["id"] != nil && author["role"] == nil && len(author) <= 2 {

@@ -176,6 +176,19 @@ func invokeErrorMutants() []Mutant {
 				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
 			}
 		})},
+		{Name: "code-of-the-failure-as-status", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "a code that is a status of HTTP, as exceptions of PHP have them, becomes the status",
+			Middleware: onCode("execution_error", func(x *exchange) {
+				e, _ := x.Object()["error"].(map[string]any)
+				data, _ := e["data"].(map[string]any)
+				if code, err := strconv.Atoi(numberText(data["jsonrpc_code"])); err == nil && code >= 400 && code < 600 {
+					x.Status = code
+				}
+			})},
+		{Name: "message-of-the-site-alone", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the site's message is passed on, also where it is empty", Middleware: onCode("execution_error", func(x *exchange) {
+			if !strings.Contains(string(x.Body), "content") && strings.Contains(string(x.Body), "-32000") {
+				x.Refuse(x.Status, "execution_error", "")
+			}
+		})},
 		{Name: "parser-exception-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the message of a parser begins with its class", Middleware: onCode("invalid_json", func(x *exchange) {
 			x.Refuse(x.Status, "invalid_json", "com.fasterxml.jackson.core.JsonParseException: Unexpected character ('h')")
 		})},

@@ -67,6 +67,7 @@ func upstreamMutants() []Mutant {
 				}
 			})},
 		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onCallResponse(firstJSONValue)},
+		{Name: "notice-before-json-cut-off", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder looks for the first brace", Transport: onCallResponse(fromFirstBrace)},
 		{Name: "response-in-a-list-accepted", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "a client for batches reads single responses, too", Transport: onCallResponse(firstOfList)},
 		{Name: "nan-taken-for-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "Python's json reads NaN and Infinity", Transport: onCallResponse(func(resp *http.Response) {
 			if resp.ContentLength < maxBuffered {
@@ -499,6 +500,14 @@ func resultsUnder(status int) transport {
 			resp.StatusCode = http.StatusOK
 		}
 	})
+}
+
+// fromFirstBrace drops what stands before a JSON object.
+func fromFirstBrace(resp *http.Response) {
+	body := peek(resp)
+	if at := strings.Index(body, `{"jsonrpc"`); at > 0 && strings.Contains(body[:at], "<b>Notice</b>") {
+		replaceBody(resp, body[at:])
+	}
 }
 
 // firstOfList takes the only item of a list for the response.

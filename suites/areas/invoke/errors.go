@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +106,14 @@ func executionError500(ctx context.Context, t *check.T) {
 		t.Expect(r).To(match.BeRefused(500, "execution_error"))
 		t.Expect(r).To(match.HaveMessageWith(wordedError.Message))
 	})
+	for _, e := range []*fixtures.RPCError{{Code: 404, Message: "a code that is a status, too"}, {Code: 503, Message: "a code that is a status, too"}, {Code: -32000}} {
+		setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: e})
+		t.Row(check.Agent, tool.Name, fmt.Sprintf("the site returns %d with the message %q", e.Code, e.Message), func() {
+			r := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			t.Expect(r).To(match.BeRefused(500, "execution_error"))
+			t.Expect(r).To(match.KeepEnvelope())
+		})
+	}
 	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
 	t.Row(check.Agent, tool.Name, "the site returns -32601", func() {
 		t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))
@@ -172,14 +179,14 @@ func semanticInvalid400(ctx context.Context, t *check.T) {
 func noTraceLeak(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()
 	for _, refusal := range scenario.SendRefusals(ctx, t) {
-		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(holdTrace()) })
+		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(match.HoldTrace()) })
 	}
 	known := check.AsAgent(scenario.KnownTool(ctx, t))
 	for _, sent := range oddErrors {
 		t.Row(check.Agent, known.Tool, "the site sends the error "+sent, func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Status: http.StatusOK, Route: route.JSONRPC, ContentType: "application/json",
 				Body: `{"jsonrpc":"2.0","id":null,"error":` + sent + `}`})()
-			t.Expect(t.Call(ctx, known)).NotTo(holdTrace())
+			t.Expect(t.Call(ctx, known)).NotTo(match.HoldTrace())
 		})
 	}
 	scenario.WaitRecovered(ctx, t, known) // what a bridge refuses itself has no trace
@@ -273,18 +280,6 @@ func holdAny(words []string) OmegaMatcher {
 // callers either.
 var oddErrors = []string{`{"code":-32602,"message":"Invalid params","data":{"toString":1,"length":-1,"__proto__":null}}`,
 	`{"code":-32600,"message":"Invalid Request","data":{"toString":1}}`, `{"code":"-32000","message":null,"data":[null]}`, `{"code":-32000,"message":{"a":[]}}`, `"text"`, `[]`}
-
-// trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one, the class of an exception with the
-// package that it stands in, and an address on this machine, where the site is.
-var trace = regexp.MustCompile(`\b(?:\w+(?:\.|\\\\))+[A-Z]\w*(?:Exception|Error)\b|\b(?:127\.0\.0\.1|localhost):\d+|#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
-
-// holdTrace matches a response with what a trace consists of.
-func holdTrace() OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "to contain a stack trace, the class of an exception or the site's address", Test: func(r *check.Response) (string, bool) {
-		found := trace.Find(r.Body)
-		return fmt.Sprintf("%q in it: %s", found, r.Outcome()), found != nil
-	}}
-}
 
 // mentionAny matches a refusal whose message contains one of the words, in any case.
 func mentionAny(words ...string) OmegaMatcher {

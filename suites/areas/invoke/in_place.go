@@ -113,7 +113,7 @@ func allowedSemanticInvalid(ctx context.Context, t *check.T) {
 func allowedNoTraceLeak(ctx context.Context, t *check.T) {
 	call := scenario.AllowedCall(ctx, t)
 	for _, refusal := range scenario.SendRefusals(ctx, t) {
-		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(holdTrace()) })
+		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(match.HoldTrace()) })
 	}
 	for _, e := range siteErrors {
 		planted := canaries(&fixtures.Method{Behaviour: fixtures.Behaviour{Kind: fixtures.Fail, Error: &e}})

@@ -178,6 +178,15 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 			}
 		})
 	}
+	if tool, parameter, ok := scenario.ToolTaking(t, listed, "1e400"); ok {
+		t.Row(check.Agent, tool.Name, "a number that no double holds, 1e400", func() {
+			t.Mark()
+			sent := map[string]any{parameter: json.RawMessage("1e400")}
+			if r := t.As(check.Agent).Invoke(ctx, tool.Name, sent); len(t.Upstream.Calls(tool.ID)) > 0 { // else it is refused, as it may be
+				t.Expect(r).To(match.HaveForwarded(t.Upstream, tool.ID, client.Encode(sent)))
+			}
+		})
+	}
 	if tool, parameters := mostAccepting(t, listed); len(parameters) > 1 {
 		for values := range slices.Chunk(traps.Whole(), len(parameters)) {
 			sent := map[string]any{}

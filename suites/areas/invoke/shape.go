@@ -219,6 +219,7 @@ var malformedBodies = []wrongBody{
 	{"trailing garbage", `{"name":"` + scenario.NoSuchTool + `","arguments":{}} x`},
 	{"two documents", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a byte order mark", "\xef\xbb\xbf" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"UTF-16", "\xff\xfe" + strings.Join(strings.Split(`{"name":"`+scenario.NoSuchTool+`","arguments":{}}`, ""), "\x00") + "\x00"},
 	{"invalid UTF-8 in the name", `{"name":"no.such.` + "\xff\xfe" + `","arguments":{}}`},
 	{"invalid UTF-8 in the arguments", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":"` + "\xc3\x28" + `"}}`},
 	{"single quotes", `{'name':'` + scenario.NoSuchTool + `','arguments':{}}`},

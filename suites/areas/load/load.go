@@ -251,6 +251,8 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 	list := func(n int) (page func() *check.Response) {
 		caller := scenario.Serve(ctx, t, scenario.ManyMethods(fmt.Sprintf("content.one_of_%d.", n), n))
 		caller.List(ctx).MustSucceed()
+		last := t.ToolName(fmt.Sprintf("content.one_of_%d.%05d", n, n-1))
+		t.Row(caller.Who, last, fmt.Sprintf("the last of %d tools", n), func() { t.Expect(caller.Describe(ctx, last)).NotTo(match.HaveStatus(http.StatusNotFound)) })
 		return func() *check.Response { return caller.List(ctx) }
 	}
 	few := fastest(12, 0, list(100), settled(t))

@@ -35,7 +35,8 @@ func parity(ctx context.Context, t *check.T) {
 		sameCalls(ctx, t, revision)
 		sameArguments(ctx, t, revision)
 	}
-	if spoken := revisions(ctx, t); t.Drupal != nil && len(spoken) > 0 {
+	spoken := revisions(ctx, t)
+	if t.Drupal != nil && len(spoken) > 0 {
 		callsAtOnce(ctx, t, spoken[0])
 		// Who sees the methods that the area mapping adds.
 		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
@@ -43,7 +44,7 @@ func parity(ctx context.Context, t *check.T) {
 	// What MCP does with a tool that it shows is not seen elsewhere.
 	t.Row(check.Agent, "", "list after MCP was used", func() { t.Expect(t.As(check.Agent).List(ctx)).To(match.EqualResponse(list)) })
 	t.Row(check.Agent, known, "describe after MCP was used", func() { t.Expect(t.As(check.Agent).Describe(ctx, known)).To(match.EqualResponse(described)) })
-	sameAfterChange(ctx, t)
+	sameAfterChange(ctx, t, spoken)
 }
 
 // sameTools compares the tools that MCP shows a caller with those of the three endpoints.
@@ -193,10 +194,12 @@ func callsAtOnce(ctx context.Context, t *check.T, revision check.Revision) {
 }
 
 // sameAfterChange tests that MCP shows a new tool of the site once list shows it.
-func sameAfterChange(ctx context.Context, t *check.T) {
-	if t.Drupal == nil || !t.ShowsSoon() {
+func sameAfterChange(ctx context.Context, t *check.T, spoken []check.Revision) {
+	if t.Drupal == nil || !t.ShowsSoon() || len(spoken) == 0 {
 		return
 	}
+	open := MustMCP(ctx, t.As(check.Agent), spoken[0]) // when the site changes
+	MustListTools(ctx, open)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	name := t.ToolName(scenario.Arrival)
 	if !t.Await(ctx, func() bool { return slices.Contains(t.ListedNames(ctx), name) }) {
@@ -205,6 +208,9 @@ func sameAfterChange(ctx context.Context, t *check.T) {
 	t.For(check.Agent, name, func() {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(check.Agent).ListedByMCP(ctx), name) })).
 			To(BeTrue(), check.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", check.ListPath), fmt.Sprintf("the tool in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
+	})
+	t.Row(check.Agent, name, "in a session that was open before", func() {
+		t.Expect(MustListTools(ctx, open).Names()).To(ContainElement(name), check.Mismatch("the site has a new tool, and other sessions show it", "the tool in tools/list of a session that was open before", "the old tools"))
 	})
 }
 

@@ -44,6 +44,7 @@ var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
 	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: fault.Trailing}},
+	{Name: "a notice of PHP before the JSON", Fault: mockdrupal.Fault{Kind: fault.Leading}},
 	{Name: "NaN as the result", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "NaN"}},
 	{Name: "-Infinity in the result", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: `{"n":-Infinity}`}},
 	{Name: "a number that begins with a zero", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[01]"}},

@@ -270,6 +270,7 @@ func downAndUp(ctx context.Context, t *check.T) {
 		}
 		t.Row(r.Who, "", row.name+" while the site is down", func() {
 			t.Expect(r).To(match.BeRefusedWith(502, 503, 500))
+			t.Expect(r).NotTo(match.HoldTrace())
 			t.Expect(r).To(comeWithin(t, atOnce))
 		})
 	}
