@@ -18,7 +18,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/internal/selftest/reach"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
@@ -44,10 +43,10 @@ func newSelftest() *cobra.Command {
   bridgecheck selftest --full --shard 1/3`,
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
 clauses that they break, and against correct variants, which differ from the reference bridge and
-must fail nothing. It prints what needs attention. Of mutants that
-differ from the reference in the same way the first is tested by every clause, the others by those
-that they fail; --full tests all of them by every clause that they can touch. With --shard I/N
-machines share the mutants and variants: if all N shards end with 0, so does the whole.
+must fail nothing. It prints what needs attention. Of mutants that differ from the reference in the
+same way the first is tested by every clause, the others by those that they fail; --full tests all
+of them by every clause but the longest, and by these where they fail. With --shard I/N machines
+share the mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with
@@ -58,7 +57,7 @@ that, and all failed as the golden sets say · 1 not so · 4 no verdict.`,
 	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone: a mutant by the clauses that fail of it, unless --full is given")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
-	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause that it can touch; --update and --write-golden test it by all")
+	flags.BoolVar(&f.full, "full", false, "test every mutant by all but the longest checks, and by these where they fail; --update and --write-golden test it by all")
 	flags.StringVar(&f.shard, "shard", "", "test only the mutants and correct variants of shard `I/N`, as 1/3")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this `directory` instead of comparing with them")
 	addJSON(cmd, &f.json)
@@ -85,7 +84,6 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 
 // selftestAll tests all mutants and variants, several at a time.
 func selftestAll(cmd *cobra.Command, f selftestFlags) error {
-	full := f.full || f.update || f.golden != ""
 	golden, err := selftest.Golden()
 	if err != nil {
 		return err
@@ -96,36 +94,22 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		if err != nil {
 			return err
 		}
-		if all, others, err = selftest.Shard(all, golden, index, of, full); err != nil {
+		if all, others, err = selftest.Shard(all, golden, index, of, f.full); err != nil {
 			return err
 		}
 	}
 	progress, end := counter(cmd.ErrOrStderr(), len(all))
-	narrower, err := selftest.NewNarrower(golden)
+	narrower, err := selftest.NewNarrower(golden, f.full)
 	if err != nil {
 		return err
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	evaluate := func(ctx context.Context, m mutants.Mutant, skip ...string) selftest.Row {
-		o := engine.Options{Pass: engine.Pass{Makers: makers}, Tool: thisTool(), Skip: skip}
-		if !full {
+	test := func(ctx context.Context, m mutants.Mutant) (selftest.Row, error) {
+		o := engine.Options{Pass: engine.Pass{Makers: makers}, Tool: thisTool()}
+		if f.golden == "" && !f.update {
 			narrower.Narrow(&o, m)
 		}
-		return selftest.Evaluate(ctx, m, o, keys)
-	}
-	test := func(ctx context.Context, m mutants.Mutant) (selftest.Row, error) { return evaluate(ctx, m), nil }
-	if f.full && !f.update && f.golden == "" {
-		reach.Last(all)
-		recordings := reach.Record(cmd.Context())
-		test = func(ctx context.Context, m mutants.Mutant) (selftest.Row, error) {
-			beyond, err := recordings.Beyond(ctx, m)
-			if err != nil {
-				return selftest.Row{}, err
-			}
-			row := evaluate(ctx, m, beyond...)
-			row.Beyond = beyond
-			return row, nil
-		}
+		return selftest.Evaluate(ctx, m, o, keys), nil
 	}
 	matrix, err := selftest.All(cmd.Context(), all, parallel(), test, progress)
 	end()

@@ -101,7 +101,6 @@ type (
 type Pass struct {
 	Take        func(clause string) bool             // asks whether this worker tests a clause, the one that takes longest first; nil: it tests all
 	Sharers     int                                  // workers that test the bridge at the same time, of which this is one; 0: it alone
-	Unshared    bool                                 // each check sends all that it looks at, so that a recording shows it
 	Independent bool                                 // end the pass where what a check finds may depend on those before it; the part says why
 	Started     func(clause string)                  // receives each clause when its check starts; nil: nobody
 	Observe     func(check.Check, check.Outcome)     // receives what each check found; nil: nobody
@@ -284,7 +283,7 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	r := &check.Environment{
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
-			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers, Unshared: o.Pass.Unshared,
+			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers,
 			Redact: o.Redactor(), Wrong: cmp.Or(o.Pass.Wrong, &atomic.Int32{}),
 			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},

@@ -18,7 +18,6 @@ type Row struct {
 	First       string         `json:"first,omitempty"`        // the one of them that the report begins with
 	NotTestable []string       `json:"not_testable,omitempty"` // the clauses that were not testable
 	Tested      []string       `json:"tested"`                 // the clauses that applied
-	Beyond      []string       `json:"beyond_reach,omitempty"` // the clauses that were not tested, as the change of the mutant cannot touch them
 	DurationMS  int64          `json:"duration_ms"`
 	Problem     string         `json:"problem,omitempty"` // why there is no verdict; "" when there is one
 }

@@ -35,7 +35,7 @@ var parallel = 4 * runtime.NumCPU()
 func tester(t *testing.T, only string) Tester {
 	t.Helper()
 	golden := must.Get(Golden())(t)
-	narrower := must.Get(NewNarrower(golden))(t)
+	narrower := must.Get(NewNarrower(golden, false))(t)
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	return func(ctx context.Context, m mutants.Mutant) (Row, error) {
 		o := engine.Options{Pass: engine.Pass{Makers: makers}}
@@ -142,7 +142,7 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 // The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
 func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	golden := loadGolden(t)
-	narrower := must.Get(NewNarrower(golden))(t)
+	narrower := must.Get(NewNarrower(golden, false))(t)
 	whole := map[mutants.Mechanism]int{}
 	for _, m := range mutants.Mutants() {
 		var o engine.Options

@@ -8,22 +8,20 @@ import (
 )
 
 // Shard returns the entries of one shard of several, from 1, and the others: all shards take about as long, and each entry is in
-// one of them. full is whether every entry is tested by every clause.
+// one of them. full is whether the selftest is.
 func Shard(all []mutants.Mutant, golden Sets, index, of int, full bool) (mine, others []mutants.Mutant, err error) {
 	checked, err := engine.Checked()
 	if err != nil {
 		return nil, nil, err
 	}
-	narrower, err := NewNarrower(golden)
+	narrower, err := NewNarrower(golden, full)
 	if err != nil {
 		return nil, nil, err
 	}
 	weights := map[string]int{}
 	for _, m := range all {
 		var o engine.Options
-		if !full {
-			narrower.Narrow(&o, m)
-		}
+		narrower.Narrow(&o, m)
 		for _, c := range checked {
 			if !slices.Contains(o.Skip, c.ID) && (o.Only == nil || slices.Contains(o.Only, c.ID)) {
 				weights[m.Name] += engine.Weights()[c.ID].Of(true)

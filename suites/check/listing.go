@@ -129,7 +129,7 @@ type listings struct {
 // the site as it is counts as it came. A bridge that is up may have shown what an earlier run had left, so that it is asked anew.
 func (c Client) ListShared(ctx context.Context) Listing {
 	t, key := c.T, fmt.Sprint(c.URL, c.Base, c.Creds)
-	if t.Unshared || t.Alone() || t.Spares() || t.Upstream.Faulty() {
+	if t.Alone() || t.Spares() || t.Upstream.Faulty() {
 		return c.ListAll(ctx)
 	}
 	kept := &t.listings

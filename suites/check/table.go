@@ -41,9 +41,7 @@ func (t *T) Table(rows int, send func(row int) *Response) *Table {
 // Shared lets checks that look at the same rows share their responses: the key of a row says who asks what. What the run has asked
 // before of the site as it is counts as it came.
 func (b *Table) Shared(key func(row int) string) *Table {
-	if !b.t.Unshared {
-		b.key = key
-	}
+	b.key = key
 	return b
 }
 

@@ -229,7 +229,7 @@ func siteChanger(ctx context.Context, t *check.T, a Actors) func() {
 // each describe with the list (describe/equals-list). It returns what is wrong for one of the two clauses. A sequence in which nothing
 // was wrong for either is sent once, and is evidence for neither.
 func ListsAndDescribes(ctx context.Context, t *check.T, clause string) *Counterexample {
-	if !t.Unshared && !t.Steady {
+	if !t.Steady {
 		t.Unrecorded(func() {
 			steps, begin := listsAndDescribes(ctx, t, func(string) bool { return true })
 			step := begin()
