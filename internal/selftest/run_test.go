@@ -3,102 +3,18 @@ package selftest
 import (
 	"context"
 	"errors"
-	"flag"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
-
-var full = flag.Bool("full", false, "test every mutant and variant by every clause, in parallel (minutes)")
-
-// What to test beside names of clauses.
-const (
-	expectedOnes = "expected"
-	allOfThem    = "all"
-)
-
-// parallel is how many are tested at a time: many checks wait, so there are more than processors.
-var parallel = 4 * runtime.NumCPU()
-
-// tester tests mutants by the clauses named.
-func tester(t *testing.T, only string) Tester {
-	t.Helper()
-	golden := must.Get(Golden())(t)
-	narrower := must.Get(NewNarrower(golden, false))(t)
-	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	return func(ctx context.Context, m mutants.Mutant) (Row, error) {
-		o := engine.Options{Pass: engine.Pass{Makers: makers}}
-		switch only {
-		case allOfThem:
-		case expectedOnes:
-			o.Only = m.Breaks
-		default:
-			narrower.Narrow(&o, m)
-			o.Only = strings.Fields(only)
-		}
-		return Evaluate(ctx, m, o, keys), nil
-	}
-}
-
-// evaluate tests mutants in parallel by the clauses named. Rows that are not good are tested once more, one at a time.
-func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bool) []Row {
-	t.Helper()
-	test := tester(t, only)
-	rows, err := inParallel(t.Context(), all, parallel, test, nil)
-	for i := 0; err == nil && i < len(rows); i++ {
-		if !good(rows[i]) {
-			rows[i], err = test(t.Context(), all[i])
-		}
-	}
-	must.Do(t, err)
-	return rows
-}
-
-// Each mutant is tested by the clauses that it breaks.
-func TestMutantsFailWhatTheyBreak(t *testing.T) {
-	must.Need(t, !testing.Short(), "takes minutes")
-	for _, row := range evaluate(t, mutants.Mutants(), expectedOnes, func(r Row) bool { return r.Problem == "" && len(r.Missed()) == 0 }) {
-		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
-		for _, id := range row.Missed() {
-			t.Errorf("%s: %s did not fail", row.Name, id)
-		}
-	}
-}
-
-// Each correct variant is tested by every clause that is not about time and load, the first of each mechanism by all cases.
-func TestVariantsFailNothing(t *testing.T) {
-	must.Need(t, !testing.Short(), "takes a minute")
-	const only = "list/* mapping/* schema/* describe/* invoke/* errors/* access/* http/* mcp/*"
-	for _, row := range evaluate(t, mutants.Variants(), only, func(r Row) bool { return r.Problem == "" && len(r.Unexpected()) == 0 }) {
-		must.Expect(t, row.Problem == "", "%s: %s", row.Name, row.Problem)
-		for _, id := range row.Unexpected() {
-			t.Errorf("%s: %s failed or was not testable", row.Name, id)
-		}
-	}
-}
-
-// Every mutant and variant is tested by every clause.
-func TestMatrix(t *testing.T) {
-	must.Need(t, *full, "the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
-	matrix := must.Get(All(t.Context(), mutants.All(), parallel, tester(t, allOfThem), nil))(t)
-	must.Do(t, matrix.WriteText(t.Output()))
-	must.Expect(t, matrix.Good(), "a mutant survived, a clause is unproven, or a correct variant was blamed")
-	golden := must.Get(Golden())(t)
-	for _, line := range matrix.Drift(golden) {
-		t.Error(line)
-	}
-}
 
 // What failed on a busy machine is tested once more when nothing else runs; what is as expected is not.
 func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
@@ -117,7 +33,6 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 	must.Expect(t, runs["never blamed"] == 1 && runs["blamed once"] == 2, "the runs are %v, not 1 and 2", runs)
 }
 
-// A request with which a check cleans up after the fault does not show it.
 // A body of which the report has only the beginning cannot be sent again by curl, so no line claims to.
 func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	m, ok := mutants.Find("announced-body-unbounded")
