@@ -31,7 +31,7 @@ import (
 // eventually waits for what another goroutine does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	must.Assert(t, must.Within(10*time.Second, done), "%v", what)
+	must.Become(t, 10*time.Second, done, "%s", what)
 }
 
 func TestMetricsCountAndNameNobody(t *testing.T) {

@@ -58,7 +58,7 @@ func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
 // waitUntil looks again and again until it is so; a test that never gets there fails.
 func waitUntil(t *testing.T, so func() bool, what string) {
 	t.Helper()
-	must.Assert(t, must.Within(5*time.Second, so), "it never came that %s", what)
+	must.Become(t, 5*time.Second, so, "it never came that %s", what)
 }
 
 func TestJournalFiltersAndForgets(t *testing.T) {

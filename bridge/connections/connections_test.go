@@ -65,8 +65,8 @@ func TestConnectionsBeyondTheBoundsAreRefused(t *testing.T) {
 		}
 	}
 	first.Close()
-	again := must.Within(5*time.Second, func() bool { status, _ := ask(dial(t, "127.0.0.1", address), "/"); return status == 200 })
-	must.Assert(t, again, "a place that was given back is not taken")
+	again := func() bool { status, _ := ask(dial(t, "127.0.0.1", address), "/"); return status == 200 }
+	must.Become(t, 5*time.Second, again, "a place that was given back is not taken")
 }
 
 func TestNotEvenRefusalsAreEndless(t *testing.T) {

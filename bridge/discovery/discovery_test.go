@@ -122,7 +122,7 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 	heard := make(chan catalog.Changes, 10)
 	cancel := e.Subscribe(callerNamed("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
 	offset.Add(61) // the poller asks again, and finds nothing new
-	must.Assert(t, must.Within(5*time.Second, func() bool { return e.fresh(e.entry(callerNamed("a")).known.Load()) }), "nobody polls for a subscriber")
+	must.Become(t, 5*time.Second, func() bool { return e.fresh(e.entry(callerNamed("a")).known.Load()) }, "nobody polls for a subscriber")
 	doc.Store(methods("b", "c"))
 	offset.Add(61)
 	select {

@@ -83,9 +83,7 @@ func replica(t *testing.T, address string, secrets ...string) (*shared.Store, *h
 
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
-		must.Assert(t, time.Since(began) <= 10*time.Second, "not within 10 s: %s", what)
-	}
+	must.Become(t, 10*time.Second, is, "not within 10 s: %s", what)
 }
 
 func TestEventsReachTheOthers(t *testing.T) {

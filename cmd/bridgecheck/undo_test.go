@@ -51,8 +51,8 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	run := exec.Command("bridgecheck", "run", "--config", configuration, "--report-dir", dir)
 	must.Do(t, run.Start())
 	left := filepath.Join(dir, undoName)
-	said := must.Within(30*time.Second, func() bool { _, err := os.Stat(left); return err == nil })
-	must.Assert(t, said, "the run never said what it has to undo")
+	said := func() bool { _, err := os.Stat(left); return err == nil }
+	must.Become(t, 30*time.Second, said, "the run never said what it has to undo")
 	must.Do(t, run.Process.Kill())
 	_ = run.Wait() // it was killed
 	data := must.Get(os.ReadFile(left))(t)

@@ -36,4 +36,14 @@ func Address() (address string, release func(), err error) {
 	return "", nil, fmt.Errorf("find a free port from %d to %d: %w", lowest, beyond-1, err)
 }
 
+// Listens reports whether connections to an address are accepted.
+func Listens(address string) bool {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
 func at(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -1,9 +1,8 @@
 // Package must ends a test whose preparations fail, skips one that lacks what it needs, and says what was expected where something
-// else came; it also serves handlers as long as a test lasts, and waits.
+// else came; it also serves handlers as long as a test lasts.
 package must
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -55,24 +54,12 @@ func Serve(t interface{ Cleanup(func()) }, h http.Handler) *httptest.Server {
 	return server
 }
 
-// Within reports whether something comes to be within a time.
-func Within(limit time.Duration, done func() bool) bool {
-	for end := time.Now().Add(limit); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
+// Become is Assert for what another process or goroutine brings about, which has this long for it.
+func Become(t tester, limit time.Duration, holds func() bool, format string, args ...any) {
+	t.Helper()
+	for end := time.Now().Add(limit); !holds(); time.Sleep(10 * time.Millisecond) {
+		Assert(t, time.Now().Before(end), format, args...)
 	}
-	return true
-}
-
-// Listens reports whether connections to an address are accepted.
-func Listens(address string) bool {
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
 }
 
 // Need skips the test unless what it needs is there.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
@@ -44,7 +45,7 @@ func (s *Server) Restart() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	must.Assert(s.t, must.Within(10*time.Second, func() bool { return must.Listens("127.0.0.1:" + s.port) }), "redis-server does not listen")
+	must.Become(s.t, 10*time.Second, func() bool { return freeport.Listens("127.0.0.1:" + s.port) }, "redis-server does not listen")
 }
 
 // Kill ends the server at once.

@@ -134,7 +134,7 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	for i := range 200 {
 		group.Go(func() { list(i) })
 	}
-	must.Within(time.Second, func() bool { return site.counts().running >= 40 })
+	time.Sleep(time.Second) // for more than may come
 	close(release)
 	group.Wait()
 	n := site.counts().mostRunning

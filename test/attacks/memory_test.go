@@ -231,7 +231,7 @@ func TestASlowToolIsFlooded(t *testing.T) {
 			}
 		})
 	}
-	must.Within(20*time.Second, func() bool { return s.slow.Load() >= 150 })
+	must.Become(t, 20*time.Second, func() bool { return s.slow.Load() >= 150 }, "the flood does not reach the site")
 	for range 50 {
 		p.mustServe("during the flood")
 	}

@@ -110,11 +110,14 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 	}
-	becomes := func(want int64) bool { return must.Within(10*time.Second, func() bool { return serial() == want }) }
+	becomes := func(want int64, what string) {
+		t.Helper()
+		must.Become(t, 10*time.Second, func() bool { return serial() == want }, "%s is not served", what)
+	}
 	got := serial()
 	must.Assert(t, got == 1, "serial %d", got)
 	originPair(t, cert, key, 2)
-	must.Expect(t, becomes(2), "the renewed certificate is not served")
+	becomes(2, "the renewed certificate")
 	must.Do(t, os.WriteFile(key, []byte("broken"), 0o600))
 	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		got := serial()
@@ -128,7 +131,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 	}
 	must.Do(t, os.Remove(key))
 	originPair(t, cert, key, 3)
-	must.Expect(t, becomes(3), "after a broken pair the next one is not served")
+	becomes(3, "after a broken pair the next one")
 }
 
 // The audit log says who ran what with which outcome, over each interface, and holds nothing that callers sent beside it.

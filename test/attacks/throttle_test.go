@@ -213,7 +213,7 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	for i := range 100 {
 		group.Go(func() { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
 	}
-	must.Within(5*time.Second, func() bool { return site.counts().asked >= 4 })
+	must.Become(t, 5*time.Second, func() bool { return site.counts().asked >= 4 }, "no guess reaches the site")
 	n := site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
 	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")

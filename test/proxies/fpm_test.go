@@ -37,10 +37,7 @@ func TestFPM(t *testing.T) {
 				"include fastcgi_params", "include /etc/nginx/fastcgi_params")
 			write(t, filepath.Join(dir, "fpm.conf"), "[global]\nerror_log = "+dir+"/fpm.log\n"+here.Replace(c.pool)+"\n")
 			serve(t, nil, found[0], "--nodaemonize", "--allow-to-run-as-root", "--fpm-config", filepath.Join(dir, "fpm.conf"))
-			if !must.Within(20*time.Second, func() bool { _, err := os.Stat(socket); return err == nil }) {
-				log, _ := os.ReadFile(dir + "/fpm.log")
-				t.Fatalf("FPM does not listen:\n%s", log)
-			}
+			must.Become(t, 20*time.Second, func() bool { _, err := os.Stat(socket); return err == nil }, "FPM does not listen")
 			s := nginx.start(t, here.Replace(c.server), "127.0.0.1:8081")
 			for _, r := range run(t, s, "https://localhost:"+s.port, site, []string{"--capabilities", "auth-bearer,auth-cookie,languages", "--upstream-timeout", "10s"}).Results {
 				named := name == "defaults" && (strings.Contains(r.Message, "the proxy") || r.ID == "load/slow-method-isolated" && strings.Contains(r.Remedy, "pm.max_children"))

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -172,7 +173,7 @@ func (p proxy) path() string {
 
 func awaitListening(t *testing.T, address string) {
 	t.Helper()
-	must.Assert(t, must.Within(30*time.Second, func() bool { return must.Listens(address) }), "nothing listens on %s", address)
+	must.Become(t, 30*time.Second, func() bool { return freeport.Listens(address) }, "nothing listens on %s", address)
 }
 
 // certify writes cert.pem, key.pem and both.pem of localhost.
