@@ -95,7 +95,7 @@ func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 func TestNullTargetsPassNothing(t *testing.T) {
 	site := must.Get(fixtures.Builtin("default"))(t)
 	drupal := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	for _, target := range NullTargets() {
+	for _, target := range nullTargets() {
 		for how, mock := range map[string]*mockdrupal.Drupal{"with a mock": drupal, "black box": nil} {
 			t.Run(target.Name+" "+how, func(t *testing.T) {
 				url, stop := target.Start()

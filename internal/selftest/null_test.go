@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// NullTarget is something that is no bridge: it must pass no clause.
-type NullTarget struct {
+// nullTarget is something that is no bridge: it must pass no clause.
+type nullTarget struct {
 	Name    string
 	Timeout time.Duration                    // of a request to it; 0: the default of a run
 	Start   func() (url string, stop func()) // starts it on 127.0.0.1
 }
 
-// NullTargets returns all null targets.
-func NullTargets() []NullTarget {
-	return []NullTarget{
+// nullTargets returns all null targets.
+func nullTargets() []nullTarget {
+	return []nullTarget{
 		{Name: "nothing-listens", Start: nothing},
 		{Name: "404-to-all", Start: handler(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "404 page not found", http.StatusNotFound) })},
 		{Name: "404-in-the-envelope-to-all", Start: handler(respond(http.StatusNotFound, "application/json", `{"error":{"code":"tool_not_found","message":"not found"}}`))},
