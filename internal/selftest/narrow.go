@@ -10,17 +10,17 @@ import (
 
 // Narrower says what an entry is tested by. Of a selftest that is not full, the first mutant and the first correct variant of a
 // mechanism are tested by everything: what such a change can touch shows there. Of the others a mutant is tested by the clauses
-// that fail of it, as the golden sets say, and a variant by a few generated cases and not by the checks that send most. A full
-// one tests each mutant by all but the longest checks, and by these where the golden sets name them.
+// that fail of it, as the golden sets say, and a variant by a few generated cases and not by the longest checks. A full one tests
+// each mutant by all but the longest checks, and by these where the golden sets name them, and each variant by everything.
 type Narrower struct {
-	golden       Sets
-	full         bool
-	costly, long []string
-	first        map[string]bool // by name
+	golden Sets
+	full   bool
+	long   []string        // the clauses whose checks take or send most
+	first  map[string]bool // by name
 }
 
-// longest is how many milliseconds a check takes that a full selftest tests a mutant by only where it is known to fail. The 31 that
-// take as long are 36 % of the processor time of a mutant that is tested by every clause (45 mutants).
+// longest is how many milliseconds the longest checks take. The 31 that take as long are 36 % of the processor time of a mutant that
+// is tested by every clause (45 mutants).
 const longest = 70
 
 // NewNarrower returns one for golden sets.
@@ -31,10 +31,7 @@ func NewNarrower(golden Sets, full bool) (*Narrower, error) {
 	}
 	n := &Narrower{golden: golden, full: full, first: map[string]bool{}}
 	for _, c := range all {
-		if check, _ := areas.Check(c.ID); check.Costly {
-			n.costly = append(n.costly, c.ID)
-		}
-		if engine.Weights()[c.ID].Of(true) >= longest {
+		if check, _ := areas.Check(c.ID); check.Costly || engine.Weights()[c.ID].Of(true) >= longest {
 			n.long = append(n.long, c.ID)
 		}
 	}
@@ -55,7 +52,7 @@ func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
 		o.Skip = except(n.long, slices.Concat(Expected(m, n.golden), m.MayFail))
 	case n.full || n.first[m.Name]:
 	case correct:
-		o.Skip, o.Cases = n.costly, fewCases
+		o.Skip, o.Cases = n.long, fewCases
 	default:
 		o.Only = Expected(m, n.golden)
 	}
