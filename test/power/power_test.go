@@ -360,12 +360,16 @@ func TestEveryChangeIsFound(t *testing.T) {
 // mustBeNoticed runs the clauses of a position against a bridge that changes values there.
 func mustBeNoticed(t *testing.T, p position, c transformation) {
 	var report *reports.Report
-	for i := range 6 { // on a busy machine a clause may not be testable
+	passes := 0
+	for i := range 6 { // on a busy machine a clause may not be testable, or lack the one response that tells
 		time.Sleep(time.Duration(i) * time.Second)
 		if report = run(t, p.mutant(c.do), p.clauses); failed(report, p.clauses) {
 			return
 		}
 		if !slices.ContainsFunc(report.Results, func(r reports.Result) bool { return slices.Contains(p.clauses, r.ID) && r.Verdict != reports.Pass }) {
+			if passes++; passes == 1 {
+				continue
+			}
 			t.Errorf("goes unnoticed: %s passes", strings.Join(p.clauses, ", "))
 			return
 		}
