@@ -118,7 +118,7 @@ func freshMutants() []Mutant {
 		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
 			Middleware: keepLastList()},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
-		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of four workers keeps a refusal for longer than the TTL, and they take turns",
+		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of three workers keeps a refusal for longer than the TTL, and they take turns",
 			Middleware: keepRefusalsOfWorkers()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
@@ -280,7 +280,7 @@ func keepFirst403() middleware {
 
 // keepRefusalsOfWorkers repeats a 403 from list for callers that a check makes, for a time, in the one of four workers that sent it.
 func keepRefusalsOfWorkers() middleware {
-	const workers, kept = 4, time.Minute
+	const workers, kept = 3, time.Minute
 	refused := newMemory[time.Time]()
 	var turn atomic.Int64
 	return onResponse(toList, func(x *exchange) {

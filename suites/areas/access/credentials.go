@@ -159,7 +159,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
 		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
-	const atATime, cold = 64, 15
+	const atATime, cold, fresh = 64, 32, 12
 	conversations := make([]conversation, atATime)
 	for i := range conversations { // a bridge may tell callers apart by some kinds of credentials, and not by others
 		who := callers[i%len(callers)]
@@ -171,8 +171,8 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	check.AtOnce(cold, func(i int) { // while nothing is cached
 		conversations[i].list = scenario.Delivered(ctx, t, func() *check.Response { return conversations[i].client.List(ctx) })
 	})
-	first := make([]conversation, cold)
-	check.AtOnce(cold, func(i int) { // each call waits for discovery: what is kept of it in between is seen
+	first := make([]conversation, fresh)
+	check.AtOnce(fresh, func(i int) { // each call waits for discovery: what is kept of it in between is seen
 		who := strangers[i%len(strangers)]
 		first[i] = conversation{who: who, me: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).Invoke(ctx, me.Name, me.Arguments) })}
 	})

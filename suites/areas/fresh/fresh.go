@@ -331,8 +331,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 }
 
-// workers are so many processes of a bridge as each get a request where they take turns.
-const workers = 4
+// workers are so many processes of a bridge as each get a request where they take turns; after four refusals a bridge may lock an account.
+const workers = 3
 
 func schemaMismatch(ctx context.Context, t *check.T) {
 	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Fail) {

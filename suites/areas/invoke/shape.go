@@ -30,7 +30,7 @@ func malformedJSON(ctx context.Context, t *check.T) {
 			Body: strings.NewReader(plain), Show: plain})).To(match.BeClientError())
 	})
 	for _, who := range t.Callers(check.Anonymous, check.NoRPC, check.Outsider) {
-		for _, c := range []wrongBody{{"an empty body", ""}, {"a list", "[[]]"}} {
+		for _, c := range []wrongBody{{"an empty body", ""}, {"a body cut short", `{"name":`}} {
 			t.Row(who, "", c.name, func() {
 				t.Expect(t.As(who).InvokeBody(ctx, []byte(c.body))).To(match.BeRefusedWith(400, 401, 403)) // errors/precedence tests which
 			})
