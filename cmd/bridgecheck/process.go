@@ -28,7 +28,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
-	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 )
@@ -83,11 +82,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
 	if s.drupal != nil && s.authority == nil { // whose tokens expire by the machine's clock
-		file, err := s.startClock()
-		if err != nil {
-			return err
-		}
-		env = append(env, "BRIDGE_CLOCK="+file)
+		env = append(env, s.startClock()...)
 	}
 	if s.authority != nil {
 		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+check.MCPPath)
@@ -134,23 +129,26 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	return nil
 }
 
-// startClock returns a file with the seconds by which a bridge that reads it takes its cache to be older than it is.
-func (s *stage) startClock() (file string, err error) {
-	dir, err := os.MkdirTemp("", "bridgecheck-clock-")
+// startClock names a file with the seconds by which a bridge that reads it takes its cache to be older than it is. Where there can be
+// none the run waits for TTLs, as it does for other bridges.
+func (s *stage) startClock() (env []string) {
+	file, path, err := clockFile()
 	if err != nil {
-		return "", fmt.Errorf("the clock of the bridge: %w", err)
+		return nil
 	}
-	s.stops = append(s.stops, func() { os.RemoveAll(dir) })
-	file = filepath.Join(dir, "seconds")
+	s.stops = append(s.stops, func() {
+		file.Close()
+		os.Remove(path)
+	})
 	var ahead time.Duration
 	s.clock = func(by time.Duration) {
 		ahead += by
-		if err := wholefile.Write(file, strconv.AppendFloat(nil, ahead.Seconds(), 'f', -1, 64), 0o644); err != nil {
+		if _, err := fmt.Fprintf(io.NewOffsetWriter(file, 0), "%.9f\n", ahead.Seconds()); err != nil { // it never gets shorter
 			slog.Error("the clock of the bridge cannot be moved", "err", err)
 		}
 	}
 	s.clock(0)
-	return file, nil
+	return []string{"BRIDGE_CLOCK=" + path}
 }
 
 // environment is what every bridge gets that the run starts, and notes how long it caches and waits.

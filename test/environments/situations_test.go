@@ -87,7 +87,7 @@ var situations = []situation{
 		needs: []string{"root", "unshare"}, says: []string{"the machine's disk has only 8 KiB free for r: free some of it", "1 passed", "the report in r cannot be written: no space left on device"}},
 	{name: "the disk is full while the bridge writes", set: `cat >b.sh <<'X'
 #!/bin/sh
-(while :; do echo a line of the log of the bridge that fills a disk; sleep 0.01; done) &
+(while :; do seq 1000; sleep 0.01; done) &
 exec "$BC" bridge
 X
 chmod +x b.sh; mkdir r; unshare -m sh -c 'mount -t tmpfs -o size=4k none r && exec "$BC" run --only "describe/*" --env BC --exec ./b.sh --report-dir r'`,

@@ -302,8 +302,7 @@ func pagesWithoutTools(ctx context.Context, t *check.T) []*check.Response {
 // two requests, lacks or repeats tools, or shows tools that the agent must not see: other clauses test that.
 func steadyList(ctx context.Context, t *check.T) check.Listing {
 	list := scenario.AllTools(ctx, t, t.As(check.Agent))
-	if t.Steady { // as a sequence of lists has shown
-	} else if d := match.OtherNames(list.Names(), scenario.AllTools(ctx, t, t.As(check.Agent)).Names()); d != "" {
+	if d := match.OtherNames(list.Names(), scenario.AllTools(ctx, t, t.As(check.Agent)).Names()); d != "" {
 		check.BlockedBy(check.Mismatch("list as "+check.Agent.String()+", twice", "the same tools", d), "list/order-stable")
 	}
 	complete := listEachOnce(t, scenario.MustShow(t, check.Agent))
