@@ -104,7 +104,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	defer machine.CollectLess(64 << 20)()
+	defer machine.CollectLess(48 << 20)()
 	switch {
 	case f.Cleanup:
 		return f.cleanUp(cmd)
