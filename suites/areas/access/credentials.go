@@ -214,7 +214,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		return
 	}
 
-	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t) / 2, Runs: []check.Invocation{
+	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: 2 * scenario.Steps(t), Runs: []check.Invocation{
 		{Tool: me.Name, Arguments: client.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
 	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Counterexample {
 		return func(s scenario.Step) *scenario.Counterexample {
