@@ -94,7 +94,7 @@ func RefusedArguments(ctx context.Context, t *check.T, kinds ...fixtures.Kind) [
 }
 
 // EveryCase gathers what can be given of each tool's schema, of every keyword alike up to four fifths of --cases, and adds what
-// is drawn, one tool after the other: a tenth.
+// is drawn, one tool after the other: a twentieth.
 func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
 	var all []ToolCase
 	for _, tool := range tools {
@@ -103,7 +103,7 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 		}
 	}
 	all = SampleEvenly(t, all, t.Cases*4/5)
-	for n := range min(t.Cases-len(all), (t.Cases+9)/10) {
+	for n := range min(t.Cases-len(all), (t.Cases+19)/20) {
 		if c, ok := drawn(tools[n%len(tools)]); ok {
 			all = append(all, ToolCase{tools[n%len(tools)], c})
 		}

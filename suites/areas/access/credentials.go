@@ -159,7 +159,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
 		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
-	const atATime, cold, fresh = 64, 32, 12
+	const atATime, cold, fresh = 64, 27, 9
 	conversations := make([]conversation, atATime)
 	for i := range conversations { // a bridge may tell callers apart by some kinds of credentials, and not by others
 		who := callers[i%len(callers)]

@@ -83,7 +83,7 @@ func refusedAtOnce(ctx context.Context, t *check.T, c check.Client) {
 			return // invoke/invalid-arguments-400 and invoke/invalid-arguments-named test that
 		}
 	}
-	responses := make([]*check.Response, 10)
+	responses := make([]*check.Response, 8)
 	check.AtOnce(len(responses), func(i int) { responses[i] = refused(i) })
 	for i, r := range responses {
 		item := underLoad{"an invoke with a wrong " + wrong[i%2], r, match.Conform("a refusal for this argument alone", func(r *check.Response) string {

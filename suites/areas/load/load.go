@@ -255,7 +255,7 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 		t.Row(caller.Who, last, fmt.Sprintf("the last of %d tools", n), func() { t.Expect(caller.Describe(ctx, last)).NotTo(match.HaveStatus(http.StatusNotFound)) })
 		return func() *check.Response { return caller.List(ctx) }
 	}
-	few := fastest(12, 0, list(100), settled(t))
+	few := fastest(8, 0, list(100), settled(t))
 	many := fastest(500, 3*few, list(10_000), settled(t))
 	if many > 3*few {
 		t.ExemptIfLate()
