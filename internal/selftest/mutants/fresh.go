@@ -278,7 +278,7 @@ func keepFirst403() middleware {
 	})
 }
 
-// keepRefusalsOfWorkers repeats a 403 from list for callers that a check makes, for a time, in the one of four workers that sent it.
+// keepRefusalsOfWorkers repeats a 403 from list for callers that a check makes, for a time, in the one of three workers that sent it.
 func keepRefusalsOfWorkers() middleware {
 	const workers, kept = 3, time.Minute
 	refused := newMemory[time.Time]()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -34,14 +33,6 @@ func invalidArguments400(ctx context.Context, t *check.T) {
 			r, note := smallest(t, c.Case, kind, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), refusal)
 			t.Expect(r).To(refusal, note)
 			t.Expect(r).To(match.HaveRunNothing(t.Upstream), note)
-		})
-	}
-	lists := t.ToolName(scenario.Lists)
-	if _, shown := t.As(check.Agent).MustListShared(ctx).Find(lists); shown && t.Drupal != nil && t.Claims("eager-validation") { // Drupal's validator compares the text
-		alike := `{"name":` + string(client.Encode(lists)) + `,"arguments":{"tags":["w"],"unlike":[{"a":1,"b":[]},{"b":[],"a":1}]}}`
-		t.Row(check.Agent, lists, "uniqueItems, of objects that differ in the order of their members", func() {
-			r := scenario.Delivered(ctx, t, func() *check.Response { return t.As(check.Agent).InvokeBody(ctx, []byte(alike)) })
-			t.Expect(r).To(match.BeRefused(400, "invalid_params"))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
@@ -127,6 +128,14 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() { t.Expect(responses.Response(i)).To(haveCalledNothing(t.Upstream, c.ID), c.What) })
+	}
+	lists := t.ToolName(scenario.Lists)
+	if _, shown := t.As(check.Agent).MustListShared(ctx).Find(lists); shown { // what is generated has its members in one order
+		alike := `{"name":` + string(client.Encode(lists)) + `,"arguments":{"tags":["w"],"unlike":[{"a":1,"b":[]},{"b":[],"a":1}]}}`
+		t.Row(check.Agent, lists, "uniqueItems, of objects that differ in the order of their members", func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).InvokeBody(ctx, []byte(alike))).To(haveCalledNothing(t.Upstream, scenario.Lists))
+		})
 	}
 }
 
