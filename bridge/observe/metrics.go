@@ -1,25 +1,31 @@
 package observe
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 )
 
-// Metrics are one bridge's figures for Prometheus, in a registry of their own. Labels are endpoints, codes and outcomes, all
-// of a fixed set: no caller, no tool and nothing that a request brings is a label.
+// Metrics are one bridge's figures for Prometheus. Labels are endpoints, codes and outcomes, all of a fixed set: no caller, no
+// tool and nothing that a request brings is a label.
 type Metrics struct {
-	registry   *prometheus.Registry
-	requests   *prometheus.HistogramVec
-	upstream   *prometheus.HistogramVec
-	lookups    *prometheus.CounterVec
-	violations *prometheus.CounterVec
-	steps      prometheus.Counter
-	refusals   *prometheus.CounterVec
-	shared     *prometheus.CounterVec
+	families   []*family
+	requests   *family
+	upstream   *family
+	lookups    *family
+	violations *family
+	steps      *metrics.Counter
+	refusals   *family
+	shared     *family
+}
+
+// A family is what has one name, with each of its labels' values.
+type family struct {
+	name, help, kind string
+	set              *metrics.Set
 }
 
 // State is what is asked of the bridge when the figures are read.
@@ -32,43 +38,54 @@ type State struct {
 
 // NewMetrics makes the figures.
 func NewMetrics(s State) *Metrics {
-	// From a cached list to a slow method: 0.25 ms to 16 s.
-	buckets := prometheus.ExponentialBuckets(0.00025, 4, 9)
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bridge_request_seconds", Help: "Requests served, by endpoint and HTTP status.", Buckets: buckets,
-		}, []string{"endpoint", "status"}),
-		upstream: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bridge_upstream_seconds", Help: "Requests to the site, by purpose and outcome (HTTP status or error code).", Buckets: buckets,
-		}, []string{"purpose", "outcome"}),
-		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bridge_discovery_total", Help: "Look-ups of a caller's tools: hit, miss, stale or refused.",
-		}, []string{"outcome"}),
-		violations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bridge_violations_total", Help: "Arguments (input) and results (output) that broke their schema.",
-		}, []string{"kind"}),
-	}
-	m.steps = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results.",
-	})
-	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bridge_refusals_total", Help: "Requests refused, by kind: those of the log's lines `refused`, of which not all are logged.",
-	}, []string{"kind"})
+	m := &Metrics{}
+	m.lookups = m.family("counter", "bridge_discovery_total", "Look-ups of a caller's tools: hit, miss, stale or refused.")
+	m.refusals = m.family("counter", "bridge_refusals_total", "Requests refused, by kind: those of the log's lines `refused`, of which not all are logged.")
 	for _, kind := range RefusalKinds {
-		m.refusals.WithLabelValues(kind.Name)
+		m.refusals.count(`kind="%s"`, kind.Name)
 	}
-	m.registry.MustRegister(m.refusals, m.requests, m.upstream, m.lookups, m.violations, m.steps,
-		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp)),
-		gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) }),
-		gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) }))
+	m.requests = m.family("histogram", "bridge_request_seconds", "Requests served, by endpoint and HTTP status.")
+	m.upstream = m.family("histogram", "bridge_upstream_seconds", "Requests to the site, by purpose and outcome (HTTP status or error code).")
+	m.steps = m.family("counter", "bridge_validation_steps_total", "Steps of checking arguments and results.").count("")
+	m.violations = m.family("counter", "bridge_violations_total", "Arguments (input) and results (output) that broke their schema.")
+	m.gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) })
+	m.gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) })
+	m.gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp))
 	if s.SharedUp != nil {
-		m.shared = prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bridge_shared_total", Help: "Commands to the store that replicas share, by purpose and outcome: ok, error, or down where none was sent.",
-		}, []string{"purpose", "outcome"})
-		m.registry.MustRegister(m.shared, gauge("bridge_shared_up", "Whether the store that replicas share is reached (1) or this replica goes on alone (0).", flag(s.SharedUp)))
+		m.shared = m.family("counter", "bridge_shared_total",
+			"Commands to the store that replicas share, by purpose and outcome: ok, error, or down where none was sent.")
+		m.gauge("bridge_shared_up", "Whether the store that replicas share is reached (1) or this replica goes on alone (0).", flag(s.SharedUp))
 	}
 	return m
+}
+
+func (m *Metrics) family(kind, name, help string) *family {
+	f := &family{name, help, kind, metrics.NewSet()}
+	m.families = append(m.families, f)
+	return f
+}
+
+func (m *Metrics) gauge(name, help string, value func() float64) {
+	m.family("gauge", name, help).set.NewGauge(name, value)
+}
+
+// labelled is the name with the labels of a format.
+func (f *family) labelled(labels string, values ...any) string {
+	if labels == "" {
+		return f.name
+	}
+	return f.name + "{" + fmt.Sprintf(labels, values...) + "}"
+}
+
+func (f *family) count(labels string, values ...any) *metrics.Counter {
+	return f.set.GetOrCreateCounter(f.labelled(labels, values...))
+}
+
+// buckets go from a cached list to a slow method: 0.25 ms to 16 s.
+var buckets = metrics.ExponentialBuckets(0.00025, 4, 9)
+
+func (f *family) observe(took time.Duration, labels string, values ...any) {
+	f.set.GetOrCreatePrometheusHistogramExt(f.labelled(labels, values...), buckets).Update(took.Seconds())
 }
 
 // flag is 1 or 0.
@@ -81,36 +98,42 @@ func flag(is func() bool) func() float64 {
 	}
 }
 
-func gauge(name, help string, value func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
-}
-
 // Handler serves the figures.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		for _, f := range m.families {
+			if len(f.set.ListMetricNames()) > 0 {
+				fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", f.name, f.help, f.name, f.kind)
+				f.set.WritePrometheus(w)
+			}
+		}
+	})
 }
 
 // Request counts a served request.
 func (m *Metrics) Request(endpoint string, status int, took time.Duration) {
-	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Observe(took.Seconds())
+	m.requests.observe(took, `endpoint="%s",status="%s"`, endpoint, strconv.Itoa(status))
 }
 
 // Upstream counts a request to the site.
 func (m *Metrics) Upstream(purpose, outcome string, took time.Duration) {
-	m.upstream.WithLabelValues(purpose, outcome).Observe(took.Seconds())
+	m.upstream.observe(took, `outcome="%s",purpose="%s"`, outcome, purpose)
 }
 
 // Lookup counts a look-up of a caller's tools.
-func (m *Metrics) Lookup(outcome string) { m.lookups.WithLabelValues(outcome).Inc() }
+func (m *Metrics) Lookup(outcome string) { m.lookups.count(`outcome="%s"`, outcome).Inc() }
 
 // Violation counts arguments or a result that broke a schema.
-func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).Inc() }
+func (m *Metrics) Violation(kind string) { m.violations.count(`kind="%s"`, kind).Inc() }
 
 // Refused counts a refused request.
-func (m *Metrics) Refused(kind string) { m.refusals.WithLabelValues(kind).Inc() }
+func (m *Metrics) Refused(kind string) { m.refusals.count(`kind="%s"`, kind).Inc() }
 
 // Steps counts the work of checking a value.
-func (m *Metrics) Steps(n int) { m.steps.Add(float64(n)) }
+func (m *Metrics) Steps(n int) { m.steps.Add(n) }
 
 // Shared counts a command to the store that replicas share.
-func (m *Metrics) Shared(purpose, outcome string) { m.shared.WithLabelValues(purpose, outcome).Inc() }
+func (m *Metrics) Shared(purpose, outcome string) {
+	m.shared.count(`outcome="%s",purpose="%s"`, outcome, purpose).Inc()
+}
