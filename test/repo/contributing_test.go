@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,15 @@ func TestTheGuideHasTheFlagsOfMake(t *testing.T) {
 	flags, makefile := guideFlags(t), read(t, "Makefile")
 	for _, line := range []string{"\nFLAGS := " + strings.TrimPrefix(flags[1], "GOFLAGS=") + "\n", "\nexport CGO_ENABLED := " + strings.TrimPrefix(flags[0], "CGO_ENABLED=") + "\n"} {
 		must.Expect(t, strings.Contains(makefile, line), "the Makefile has no line %q, which %s has", strings.TrimSpace(line), contributing)
+	}
+}
+
+func TestTheGuideNamesLinesThatAreThere(t *testing.T) {
+	guide, dir := readGuide(t), copyTree(t)
+	for _, title := range slices.Sorted(maps.Keys(guide)) {
+		for _, e := range guide[title].edits {
+			e.apply(t, dir)
+		}
 	}
 }
 
