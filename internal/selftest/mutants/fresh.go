@@ -108,7 +108,9 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
-		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
+		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal(toDescribe)},
+		{Name: "languages-never-expire", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "what is kept of a caller in no language alone has a time after which it expires",
+			Middleware: keepFirstRefusal(func(r *http.Request) bool { return toDescribe(r) && r.Header.Get("Accept-Language") != "" })},
 		{Name: "discovery-without-data-is-an-empty-site", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "the methods are read as `response.get(\"data\", [])`",
 			Transport: onDiscovery(func(index map[string]any) {
 				if index["data"] == nil {
@@ -250,9 +252,9 @@ func keepFirstDescription(name string) middleware {
 }
 
 // keepFirstRefusal repeats a caller's first refusal of a description forever.
-func keepFirstRefusal() middleware {
+func keepFirstRefusal(matches func(*http.Request) bool) middleware {
 	refused := newSet()
-	return onResponse(toDescribe, func(x *exchange) {
+	return onResponse(matches, func(x *exchange) {
 		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
 		if x.Status == http.StatusNotFound {
 			refused.add(key)

@@ -19,6 +19,13 @@ func httpMutants() []Mutant {
 	return []Mutant{
 		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toList)},
 		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toDescribe)},
+		{Name: "unknown-verbs-as-get", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "the handler asks whether it is a POST",
+			Middleware: methodAsGet("PROPFIND", toList)},
+		{Name: "allow-in-small-letters", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "the router keeps its verbs so", Middleware: onRefusal(func(x *exchange) {
+			if allow := x.Header.Get("Allow"); allow != "" {
+				x.Header.Set("Allow", strings.ToLower(allow))
+			}
+		})},
 		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
 		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onHead(func(x *exchange) {
 			x.Refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")

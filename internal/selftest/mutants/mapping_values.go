@@ -93,6 +93,10 @@ func mappingValueMutants() []Mutant {
 				}
 				return language
 			})},
+		{Name: "language-of-the-first-describe", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "a description is kept by caller and name",
+			Middleware: keepFirstLanguage(toDescribe)},
+		{Name: "mcp-language-of-the-session", MCP: true, Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the context of a session is made once, at initialize",
+			Middleware: keepFirstLanguage(toMCP)},
 		{Name: "mcp-language-lost", MCP: true, Breaks: Clauses("mapping/language"), Origin: Imagined,
 			Middleware: onLanguage(func(r *http.Request, language string) string {
 				if toMCP(r) {
@@ -242,6 +246,17 @@ func onLanguage(change func(r *http.Request, language string) string) middleware
 		if language := r.Header.Get("Accept-Language"); language != "" {
 			r.Header.Set("Accept-Language", change(r, language))
 		}
+	})
+}
+
+// keepFirstLanguage asks for the language that a caller asked for first.
+func keepFirstLanguage(matches func(*http.Request) bool) middleware {
+	first := newMemory[string]()
+	return onLanguage(func(r *http.Request, language string) string {
+		if matches(r) {
+			return first.keep(r.Header.Get("Authorization"), language)
+		}
+		return language
 	})
 }
 

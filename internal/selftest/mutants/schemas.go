@@ -182,6 +182,16 @@ func translateMutants() []Mutant {
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })},
+		{Name: "references-into-lists-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a pointer is followed through objects alone",
+			Transport: withoutMethods(func(m map[string]any) bool {
+				return strings.Contains(string(encode(m)), `"#/properties/either/anyOf/0"`)
+			})},
+		{Name: "reference-beyond-a-list-takes-all", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "an index that the list does not have ends the request",
+			Transport: onDiscovery(func(index map[string]any) {
+				if strings.Contains(string(encode(index)), `"#/items/1"`) {
+					delete(index, "data")
+				}
+			})},
 	}
 }
 

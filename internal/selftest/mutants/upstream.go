@@ -522,7 +522,7 @@ func firstOfList(resp *http.Response) {
 const (
 	leftBytes = iota // that the site has sent more than it announced, and the connection's end
 	endUnseen        // the connection's end
-	timedOut         // these two, and that a call before has not got its response yet
+	timedOut         // the connection's end, and that a call before has not got its response yet
 )
 
 // keepConnection makes calls one after the other on a connection of its own.
@@ -538,7 +538,7 @@ func keepConnection(unseen int) transport {
 		}
 		defer mu.Unlock()
 		send := func() (resp *http.Response, body []byte, err error) {
-			if conn != nil && unseen == endUnseen && conn.SetReadDeadline(time.Now().Add(time.Millisecond)) == nil {
+			if conn != nil && unseen != leftBytes && conn.SetReadDeadline(time.Now().Add(time.Millisecond)) == nil {
 				if n, _ := conn.Read(make([]byte, 1)); n > 0 || reader.Buffered() > 0 {
 					conn.Close()
 					conn = nil

@@ -20,6 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -395,19 +396,35 @@ func language(ctx context.Context, t *check.T) {
 			expect("the second page", "et", "et", sent)
 		}
 	}
-	forwards("describe", "is", "is", func(h http.Header) {
+	describe := func(h http.Header) {
 		who.Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + url.QueryEscape(known), Header: h})
-	})
+	}
+	forwards("describe", "is", "is", describe)
+	forwards("the same tool in another language", "ga", "ga", describe)
 	if !t.Claims("mcp") {
 		return
 	}
-	if s := who.MCP(ctx, check.MCP2025November); s.Opened.RPCResult() != nil {
+	if s := client.OpenMCP(ctx, speaker{who, "eu"}, check.MCP2025November); s.Opened.RPCResult() != nil {
 		forwards("tools/list", "gl", "gl", func(h http.Header) {
 			all := s.Headers("tools/list", map[string]any{})
 			all["Accept-Language"] = h["Accept-Language"]
 			s.Send(ctx, s.Message(80, "tools/list", map[string]any{}), all)
 		})
 	}
+}
+
+// A speaker asks for a language in each request that asks for none.
+type speaker struct {
+	check.Client
+	language string
+}
+
+func (s speaker) Send(ctx context.Context, r check.Request) *check.Response {
+	if r.Header.Get("Accept-Language") == "" {
+		r.Header = r.Header.Clone()
+		r.Header.Set("Accept-Language", s.language)
+	}
+	return s.Client.Send(ctx, r)
 }
 
 // atOnce tests that a caller who asks in two languages at the same time, with nothing cached, gets each of them.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ func methodNotAllowed(ctx context.Context, t *check.T) {
 			})
 		}
 	}
+	t.Row(check.Agent, "", "PROPFIND "+check.ListPath, func() { // a server may not know the verb at all
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Method: "PROPFIND", Path: check.ListPath})).NotTo(match.BeSuccess())
+	})
 }
 
 func head(ctx context.Context, t *check.T) {
@@ -299,10 +303,13 @@ var refusedRequests = []struct {
 		`{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 }
 
+// theMethodGET is in capital letters: the names of methods are case-sensitive.
+var theMethodGET = regexp.MustCompile(`\bGET\b`)
+
 // allowGET matches a response whose Allow header names GET.
 func allowGET() OmegaMatcher {
 	return match.Conform("an Allow header that names GET", func(r *check.Response) string {
-		if slices.Contains(scenario.Listed(r, "Allow"), "get") {
+		if slices.ContainsFunc(r.Header.Values("Allow"), theMethodGET.MatchString) {
 			return ""
 		}
 		return "Allow " + scenario.Quoted(r.Header.Values("Allow"))
