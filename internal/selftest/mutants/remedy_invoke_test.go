@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -117,7 +118,7 @@ func mapErrors(x *exchange, c *call) {
 	if now := errorOf(x); x.Status == status && now["code"] == code {
 		return
 	}
-	message := e.Message
+	message := cmp.Or(e.Message, "The method failed.")
 	if status == http.StatusNotFound {
 		message = fmt.Sprintf("There is no tool named %q.", x.invoked())
 	}
