@@ -32,9 +32,9 @@ var Checks = []check.Check{
 	{ID: "load/cold-list", Sees: check.Site, Costly: true, Run: coldList},
 }
 
-// The size of load/concurrent-exact: 256 invokes. What makes responses change places is how many are in progress, not how many were
+// The size of load/concurrent-exact: 128 invokes. What makes responses change places is how many are in progress, not how many were
 // before.
-const callers, each = 64, 3
+const callers, each = 64, 2
 
 // echo is a tool whose result is its arguments, one of which is a text of choice.
 type echo struct {
