@@ -231,7 +231,7 @@ var _ = Describe("auth", func() {
 var _ = Describe("load", func() {
 	It("load/concurrent-exact", Label("area:load", "MUST", "wire:both", "sees:site", "costly"), clause("load/concurrent-exact"))
 	It("load/slow-method-isolated", Label("area:load", "MUST", "wire:both", "sees:site", "costly"), clause("load/slow-method-isolated"))
-	It("load/large-catalogue", Label("area:load", "SHOULD", "wire:both", "sees:site", "costly"), clause("load/large-catalogue"))
+	It("load/large-catalogue", Label("area:load", "SHOULD", "wire:both", "sees:site", "needs:discovery-cache", "costly"), clause("load/large-catalogue"))
 	It("load/discovery-budget", Label("area:load", "SHOULD", "wire:both", "sees:site", "needs:discovery-cache", "costly"), clause("load/discovery-budget"))
 	It("load/cold-list", Label("area:load", "SHOULD", "wire:both", "sees:site", "costly"), clause("load/cold-list"))
 })

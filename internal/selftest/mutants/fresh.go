@@ -109,6 +109,8 @@ func freshMutants() []Mutant {
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal(toDescribe)},
+		{Name: "invoke-by-the-list-before", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "invoke looks a tool up in what the last list left, however old that is",
+			Middleware: invokeByLastList("content.arrival")},
 		{Name: "languages-never-expire", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "what is kept of a caller in no language alone has a time after which it expires",
 			Middleware: keepFirstRefusal(func(r *http.Request) bool { return toDescribe(r) && r.Header.Get("Accept-Language") != "" })},
 		{Name: "discovery-without-data-is-an-empty-site", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "the methods are read as `response.get(\"data\", [])`",
@@ -260,6 +262,22 @@ func keepFirstRefusal(matches func(*http.Request) bool) middleware {
 			refused.add(key)
 		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
 			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		}
+	})
+}
+
+// invokeByLastList refuses to invoke the tool for a caller whose last request for tools was answered without it.
+func invokeByLastList(name string) middleware {
+	lacks := newMemory[bool]()
+	return onResponse(allRequests, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization")
+		switch lacking, listed := lacks.get(key); {
+		case toInvoke(x.Request):
+			if listed && lacking && x.invoked() == name && x.Status == http.StatusOK {
+				x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+name)
+			}
+		case toToolViews(x.Request) && !x.Request.URL.Query().Has("cursor"):
+			lacks.put(key, !bytes.Contains(x.Body, []byte(`"`+name+`"`)))
 		}
 	})
 }

@@ -71,6 +71,10 @@ func invokeRequestMutants() []Mutant {
 				}
 				return bytes.ToValidUTF8(body, []byte("\ufffd"))
 			})},
+		{Name: "surrogates-in-utf8-taken", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "CESU-8 is read, as Java writes it",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\xed\xa0\x80"), []byte("?")) })},
+		{Name: "overlong-utf8-taken", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the decoder adds up what the bytes hold",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\xc1\xa1"), []byte("a")) })},
 		{Name: "body-list-500", Breaks: Clauses("invoke/body-not-object"), MayFail: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) && x.Status == http.StatusBadRequest {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "cannot unmarshal array")
@@ -197,6 +201,8 @@ func invokeRequestMutants() []Mutant {
 			}
 			return body
 		})},
+		{Name: "duplicates-within-lists-last-win", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "the search for them goes through objects alone",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`[{"b":1,`), []byte(`[{`)) })},
 		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
 		}))},

@@ -184,6 +184,19 @@ func invokeErrorMutants() []Mutant {
 					x.Status = code
 				}
 			})},
+		{Name: "code-zero-is-no-error", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the code is asked, and 0 is the zero value",
+			Transport: onReply(func(reply map[string]any) {
+				if e, ok := reply["error"].(map[string]any); ok && fmt.Sprint(e["code"]) == "0" {
+					delete(reply, "error")
+					reply["result"] = nil
+				}
+			})},
+		{Name: "parse-error-of-the-site-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the codes of JSON-RPC are a table, in which -32700 is the client's fault",
+			Transport: onReplyError(func(e map[string]any) {
+				if fmt.Sprint(e["code"]) == "-32700" {
+					e["code"] = -32602
+				}
+			})},
 		{Name: "message-of-the-site-alone", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the site's message is passed on, also where it is empty", Middleware: onCode("execution_error", func(x *exchange) {
 			if !strings.Contains(string(x.Body), "content") && strings.Contains(string(x.Body), "-32000") {
 				x.Refuse(x.Status, "execution_error", "")

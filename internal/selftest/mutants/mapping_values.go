@@ -95,6 +95,8 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "language-of-the-first-describe", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "a description is kept by caller and name",
 			Middleware: keepFirstLanguage(toDescribe)},
+		{Name: "kept-language-preferred", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the first language of the header for which there is a list wins",
+			Middleware: preferKeptLanguage()},
 		{Name: "mcp-language-of-the-session", MCP: true, Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the context of a session is made once, at initialize",
 			Middleware: keepFirstLanguage(toMCP)},
 		{Name: "mcp-language-lost", MCP: true, Breaks: Clauses("mapping/language"), Origin: Imagined,
@@ -256,6 +258,19 @@ func keepFirstLanguage(matches func(*http.Request) bool) middleware {
 		if matches(r) {
 			return first.keep(r.Header.Get("Authorization"), language)
 		}
+		return language
+	})
+}
+
+// preferKeptLanguage asks for the first language of the header where a caller has asked for it before.
+func preferKeptLanguage() middleware {
+	kept := newSet()
+	return onLanguage(func(r *http.Request, language string) string {
+		first, _, _ := strings.Cut(language, ";")
+		if _, has := kept.get(r.Header.Get("Authorization") + first); has {
+			return first
+		}
+		kept.add(r.Header.Get("Authorization") + language)
 		return language
 	})
 }

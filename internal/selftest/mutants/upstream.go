@@ -155,6 +155,14 @@ func upstreamMutants() []Mutant {
 				}
 				return resp, err
 			})},
+		{Name: "methods-in-any-encoding", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "what is no UTF-8 is replaced before it is parsed",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && !isCall(r) && resp.ContentLength < maxBuffered {
+					replaceBody(resp, strings.ToValidUTF8(peek(resp), "?"))
+				}
+				return resp, err
+			})},
 		{Name: "missing-page-as-unknown-tool", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a 404 of the site is taken for that of a method",
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.StatusCode == http.StatusNotFound && strings.Contains(resp.Header.Get("Content-Type"), "html") {
@@ -165,6 +173,12 @@ func upstreamMutants() []Mutant {
 			Transport: resultsUnder(http.StatusInternalServerError)},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
 		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
+		{Name: "site-403-read-for-its-error", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "a JSON-RPC error is looked for before the status",
+			Transport: onCallResponse(func(resp *http.Response) {
+				if resp.StatusCode == http.StatusForbidden && strings.Contains(peek(resp), `"code":-32000`) {
+					resp.StatusCode = http.StatusOK
+				}
+			})},
 		{Name: "challenge-of-its-own", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the bridge names itself as the realm, and a client that knows the site's asks for other credentials",
 			Middleware: onInvoke(func(x *exchange) {
 				if x.Header.Get("WWW-Authenticate") != "" {

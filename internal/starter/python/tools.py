@@ -14,7 +14,7 @@ def tools_of(methods):
         try:
             if "mcpTool" in method["attributes"]:  # list/only-marked-methods
                 tools[method["id"]] = _tool(method["id"], method["attributes"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             if method.get("id") not in _reported:
                 print(f"{method.get('id')} is left out: {error!r}", file=sys.stderr)
             _reported.add(method.get("id"))

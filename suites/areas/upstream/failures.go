@@ -86,6 +86,7 @@ func idMismatch(ctx context.Context, t *check.T) {
 var brokenDiscoveries = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "other JSON under 200", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 200, ContentType: "application/json", Body: `{"message":"` + pageMark + `"}`}},
 	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 })
 
 func httpError(ctx context.Context, t *check.T) {
@@ -200,13 +201,14 @@ func authError(ctx context.Context, t *check.T) {
 	}{
 		{401, `{"message":"No authentication credentials provided."}`},
 		{403, `{"message":"Access denied."}`},
+		{403, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Access denied."}}`}, // a module in front of jsonrpc
 	} {
 		call := call
 		if call.Identity == check.Agent && row.status == http.StatusUnauthorized && t.Refusable() != check.Agent {
 			call.Identity = t.Refusable()
 			mustReach(ctx, t, call)
 		}
-		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call", row.status), func() {
+		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call, with %s", row.status, row.body), func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})

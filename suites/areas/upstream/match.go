@@ -52,8 +52,8 @@ func refuseHangingCall(t *check.T, limit time.Duration) types.GomegaMatcher {
 	return allOf(match.BeRefusedWith(504, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
 }
 
-// refuseHangingList is refuseHangingCall for a list.
-func refuseHangingList(t *check.T, limit time.Duration) types.GomegaMatcher {
+// refuseHanging is refuseHangingCall for a list, and for a call of a site that lets nobody connect: it may as well be down.
+func refuseHanging(t *check.T, limit time.Duration) types.GomegaMatcher {
 	return allOf(match.BeRefusedWith(504, 503, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/onsi/gomega/types"
+
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -61,12 +63,19 @@ func timeout(ctx context.Context, t *check.T) {
 			t.Expect(beside).To(comeWithin(t, within))
 		})
 		if hung != nil {
-			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(t, limit)) })
+			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHanging(t, limit)) })
 		}
 	}
-	if serving && !slices.ContainsFunc(responses, func(r *check.Response) bool {
-		return r == nil || scenario.Falsify(r, refuseHangingCall(t, limit)) != nil
-	}) {
+	refusal := func(f scenario.SiteFailure, limit time.Duration) types.GomegaMatcher {
+		if f.Fault.Kind == fault.Deaf {
+			return refuseHanging(t, limit)
+		}
+		return refuseHangingCall(t, limit)
+	}
+	refused := func(i int) bool {
+		return responses[i] != nil && scenario.Falsify(responses[i], refusal(hangs[i], limit)) == nil
+	}
+	if serving && refused(0) && refused(1) && refused(2) && refused(3) {
 		return
 	}
 	t.ExpireCaches() // the list of the next call is new, so that no discovery comes between
@@ -85,7 +94,7 @@ func timeout(ctx context.Context, t *check.T) {
 		}
 		t.Row(call.Identity, "", "a site that hangs with "+f.Name, func() {
 			defer disarm()
-			t.Expect(t.Call(ctx, call)).To(refuseHangingCall(t, within))
+			t.Expect(t.Call(ctx, call)).To(refusal(f, within))
 		})
 		if !serves(ctx, t, call) {
 			scenario.WaitRecovered(ctx, t, call)
