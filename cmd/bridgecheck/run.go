@@ -381,8 +381,11 @@ func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) err
 		_, err := out.Write(terminal.JSON(b.Bytes()))
 		return err
 	case f.Quiet:
-		_, err := fmt.Fprintln(out, report.Headline())
-		return err
+		fmt.Fprintln(out, report.Headline())
+		for _, failed := range report.With(reports.Fail) {
+			fmt.Fprintln(out, failed.ID)
+		}
+		return nil
 	}
 	c := console(out)
 	if f.RerunFailed != "" {

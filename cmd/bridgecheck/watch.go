@@ -250,7 +250,8 @@ func (w *watcher) test(ctx context.Context, only []string, last bool) error {
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if last && ctx.Err() == nil {
-		w.say("%s", strings.TrimSpace(headline.String()))
+		verdict, _, _ := strings.Cut(headline.String(), "\n") // say names what fails, with what changed
+		w.say("%s", verdict)
 	}
 	if report, err := reports.ReadFile(dir); err == nil && ctx.Err() == nil {
 		w.settle(report)

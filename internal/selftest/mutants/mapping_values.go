@@ -266,12 +266,26 @@ func keepFirstLanguage(matches func(*http.Request) bool) middleware {
 func preferKeptLanguage() middleware {
 	kept := newSet()
 	return onLanguage(func(r *http.Request, language string) string {
-		first, _, _ := strings.Cut(language, ";")
-		if _, has := kept.get(r.Header.Get("Authorization") + first); has {
+		first, _, _ := strings.Cut(language, ",")
+		first, _, _ = strings.Cut(first, ";")
+		if !kept.add(r.Header.Get("Authorization") + first) {
 			return first
 		}
-		kept.add(r.Header.Get("Authorization") + language)
 		return language
+	})
+}
+
+// shareFlightByName gives a list that is asked for while another runs for the same account the credentials of that one.
+func shareFlightByName() middleware {
+	var running sync.Map // credentials by name
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if name, _, ok := r.BasicAuth(); toList(r) && ok {
+			first, shared := running.LoadOrStore(name, r.Header.Get("Authorization"))
+			if r.Header.Set("Authorization", first.(string)); !shared {
+				defer running.Delete(name)
+			}
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -3,6 +3,7 @@ package mutants
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -182,6 +183,12 @@ func translateMutants() []Mutant {
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"minLength":0`) })},
 		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })},
+		{Name: "values-asked-as-the-service", Breaks: Clauses("translate/entity-reference"), Origin: Peer, Why: "the values of a field are the same for all, so that the account of the bridge may ask for them",
+			Transport: onCall(func(r *http.Request, call map[string]any) {
+				if call["method"] == "node_type.list" {
+					r.SetBasicAuth("service", "service-pass")
+				}
+			})},
 		{Name: "references-into-lists-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a pointer is followed through objects alone",
 			Transport: withoutMethods(func(m map[string]any) bool {
 				return strings.Contains(string(encode(m)), `"#/properties/either/anyOf/0"`)

@@ -45,11 +45,6 @@ func upstreamMutants() []Mutant {
 				reply["id"] = call["id"]
 			}
 		})},
-		{Name: "ids-compared-as-texts", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "a result with the id \"7\" is taken for the response to 7", Transport: onReplyTo(func(call, reply map[string]any) {
-			if fmt.Sprint(reply["id"]) == fmt.Sprint(call["id"]) {
-				reply["id"] = call["id"]
-			}
-		})},
 		{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Transport: onReply(func(reply map[string]any) {
 			if _, ok := reply["result"]; ok {
 				delete(reply, "error")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -36,6 +37,9 @@ func badCredentials(ctx context.Context, t *check.T) {
 	for _, a := range authentications(t) {
 		a.client(t, victim).List(ctx)
 		a.client(t, gone).List(ctx)
+	}
+	if !t.Spares() && t.Drupal != nil {
+		wrongDuringRight(ctx, t, anonymousList)
 	}
 	rows, endpoint := rejectedCredentials(t, victim, creds), -1
 	testAll := func(send func(c check.Client) *check.Response) {
@@ -400,6 +404,30 @@ func victim(ctx context.Context, t *check.T) (check.Identity, check.Credentials)
 		check.NotTestable("the agent authenticates neither by Basic nor by a token nor by a session: no bad credentials can be derived")
 	}
 	return who, creds
+}
+
+// wrongDuringRight lists with a wrong password, or a wrong token, while the first list of the same account with the right one is on
+// its way: requests that share a fetch must have the same credentials.
+func wrongDuringRight(ctx context.Context, t *check.T, anonymous *check.Response) {
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	creds, _ := t.CredentialsOf(who)
+	if creds.User == "" {
+		return
+	}
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.Methods, User: string(who), Delay: 200 * time.Millisecond})
+	defer disarm()
+	var listing sync.WaitGroup
+	defer listing.Wait()
+	t.Drupal.Mark()
+	listing.Go(func() {
+		defer t.Recover()
+		t.As(who).List(ctx)
+	})
+	check.Within(ctx, time.Second, func() bool { return len(t.Drupal.Journal()) > 0 })
+	name := "a wrong password, while a list with the right one is on its way"
+	t.For(check.Identity(name), "", func() {
+		t.Expect(t.With(check.Identity(name), check.Credentials{User: creds.User, Password: creds.Password + "x"}).List(ctx)).To(beRejected(anonymous))
+	})
 }
 
 // hashReads is how many bytes of a password bcrypt reads, by which a Drupal stores it: the site itself takes one that differs behind them.

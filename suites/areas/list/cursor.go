@@ -37,6 +37,9 @@ func cursorOpaqueRoundtrip(ctx context.Context, t *check.T) {
 		caller, _ = severalPages(ctx, t)
 	}
 	cursor := steadyPage(ctx, caller).NextCursor()
+	if t.Drupal != nil {
+		t.As(check.Admin).List(ctx) // whose other list makes no cursor void
+	}
 	var second *check.Response
 	for _, sent := range []struct {
 		how   string

@@ -3,6 +3,7 @@
 package translate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
@@ -58,7 +60,15 @@ var simpleFields = []fieldCase{
 }
 
 func entityReference(ctx context.Context, t *check.T) {
+	t.Drupal.Mark()
 	types := fieldTypes(ctx, t)
+	t.Row(types.viewer.Who, "", "who asks for the values", func() {
+		for _, e := range t.Drupal.Journal() {
+			if slices.ContainsFunc(e.Calls, func(c mockdrupal.Call) bool { return c.Method == "node_type.list" }) {
+				t.Expect(e.User).To(Equal(string(types.viewer.Who)), check.Mismatch("a call of node_type.list for the list of "+types.viewer.Who.String(), "it as that account", "as "+cmp.Or(e.User, "nobody")))
+			}
+		}
+	})
 	types.forProperty("type.entity_reference", "bundle", func(property map[string]any) {
 		values, _ := property["enum"].([]any)
 		t.Expect(values).To(ConsistOf(types.values("node_type")), check.Mismatch("the enum of a reference to node_type", "the site's values", exact.Short(property)))

@@ -58,7 +58,6 @@ var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 // mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
 var mismatchedResponses = []scenario.SiteFailure{
 	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
-	{Name: "a result with the id as another type", Fault: mockdrupal.Fault{Kind: fault.IDType}},
 	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
 	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
 	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
