@@ -206,6 +206,8 @@ func invokeRequestMutants() []Mutant {
 		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
 		}))},
+		{Name: "steps-of-fractions-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the remainder of binary fractions is not exact, and so is not looked at",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "multipleOf" && strings.Contains(v.Received, ".") }))},
 		{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "it supports only exclusiveMinimum: true of Draft 4",
 			SiteMiddleware: skipValidation(onlyKeywords("exclusiveMinimum", "exclusiveMaximum"))},
 		{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the text after the match is not checked",

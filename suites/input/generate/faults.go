@@ -162,9 +162,13 @@ func numberFaults(s map[string]any) []Case {
 			}
 		}
 	}
-	if step, ok := number(s, "multipleOf"); ok && step.IsInt() {
+	if step, ok := number(s, "multipleOf"); ok {
+		by := big.NewRat(1, 1)
+		if !step.IsInt() { // binary fractions take a number near a multiple for one, but none in the middle
+			by.Quo(step, big.NewRat(2, 1))
+		}
 		if base, ok := new(big.Rat).SetString(string(exampleNumber(s).(json.Number))); ok {
-			all = append(all, Case{"multipleOf", written(plus(base, big.NewRat(1, 1)))}, Case{"multipleOf", written(plus(base, big.NewRat(-1, 1)))})
+			all = append(all, Case{"multipleOf", written(plus(base, by))}, Case{"multipleOf", written(plus(base, new(big.Rat).Neg(by)))})
 		}
 	}
 	return all
