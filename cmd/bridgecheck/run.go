@@ -381,11 +381,11 @@ func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) err
 		_, err := out.Write(terminal.JSON(b.Bytes()))
 		return err
 	case f.Quiet:
-		fmt.Fprintln(out, report.Headline())
 		for _, failed := range report.With(reports.Fail) {
 			fmt.Fprintln(out, failed.ID)
 		}
-		return nil
+		_, err := fmt.Fprintln(out, report.Headline())
+		return err
 	}
 	c := console(out)
 	if f.RerunFailed != "" {

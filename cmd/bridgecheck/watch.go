@@ -250,8 +250,8 @@ func (w *watcher) test(ctx context.Context, only []string, last bool) error {
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if last && ctx.Err() == nil {
-		verdict, _, _ := strings.Cut(headline.String(), "\n") // say names what fails, with what changed
-		w.say("%s", verdict)
+		lines := strings.Split(strings.TrimSpace(headline.String()), "\n")
+		w.say("%s", lines[len(lines)-1]) // what fails is said with what changed
 	}
 	if report, err := reports.ReadFile(dir); err == nil && ctx.Err() == nil {
 		w.settle(report)

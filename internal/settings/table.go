@@ -162,7 +162,7 @@ func Table() []Setting {
 			Help: "`name` of the organisation that makes the bridge, for the report"},
 		{Key: "implementation.contact", Flag: "contact", Option: "Target.Contact", at: func(v *Values) any { return &v.Implementation.Contact },
 			Help: "contact `address` of the bridge's makers, for the report"},
-		{Flag: "quiet", at: func(v *Values) any { return &v.Quiet }, Help: "print only the verdict and the clauses that fail"},
+		{Flag: "quiet", at: func(v *Values) any { return &v.Quiet }, Help: "print only the clauses that fail and the verdict"},
 		{Flag: "verbose", at: func(v *Values) any { return &v.Verbose },
 			Help: "print every failure, warning and untested MUST with its details, not a summary of one screen"},
 		{Flag: "list", Local: true, at: func(v *Values) any { return &v.List }, Help: "list the checks that would run, and run none"},
