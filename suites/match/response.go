@@ -91,6 +91,16 @@ func ConformHeader(header, expected string, fault func(a *check.Response) string
 	return m
 }
 
+// HaveChallengeIf401 matches a response that is no 401, or a 401 with a challenge.
+func HaveChallengeIf401() types.GomegaMatcher {
+	return ConformHeader("WWW-Authenticate", "a 401 to carry WWW-Authenticate", func(a *check.Response) string {
+		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != "" {
+			return ""
+		}
+		return "a 401 without it"
+	})
+}
+
 // BeRefused matches a response of the status whose error.code is one of codes; without codes the status alone counts.
 func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	expected := fmt.Sprint(status)

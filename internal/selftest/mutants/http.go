@@ -91,6 +91,18 @@ func httpMutants() []Mutant {
 			Middleware: onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))},
 		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again",
 			Middleware: onRefusal(atStatus(http.StatusUnsupportedMediaType, setHeader("Connection", "close")))},
+		{Name: "closes-after-401", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "who has no credentials is turned away before the request is read",
+			Middleware: onRefusal(atStatus(http.StatusUnauthorized, setHeader("Connection", "close")))},
+		{Name: "tools-path-redirects-to-the-manual", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "who looks around in a browser finds the manual",
+			Middleware: redirectAt("/mcp/tools", "https://docs.example/tools")},
+		{Name: "tools-path-redirects-home", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "what has no page leads to the first one",
+			Middleware: redirectAt("/mcp/tools/", "/")},
+		{Name: "mcp-path-is-a-page", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a directory has an index",
+			Middleware: onOtherPaths(func(x *exchange) {
+				if strings.HasSuffix(x.Request.URL.Path, "/mcp/") {
+					x.page(http.StatusOK, "Index of /mcp/")
+				}
+			})},
 		{Name: "sniffable-405", Breaks: Clauses("http/nosniff"), Origin: Peer, Why: "the router refuses before the middleware that adds headers",
 			Middleware: onRefusal(atStatus(http.StatusMethodNotAllowed, dropHeader("X-Content-Type-Options")))},
 		{Name: "unknown-path-html-for-strangers", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
@@ -114,6 +126,14 @@ func httpVariants() []Mutant {
 					w.Header().Del("Link")
 				}
 				return false
+			})},
+		{Name: "tools-path-redirects-to-its-slash", Why: "Go's ServeMux and others redirect to the path with a slash where that is a subtree; the page with the link is the framework's",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				slashless := strings.HasSuffix(r.URL.Path, "/mcp/tools")
+				if slashless {
+					http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
+				}
+				return slashless
 			})},
 		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencode(encodeReversed)},
 		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencode(encodeIndented)},
@@ -298,6 +318,18 @@ func apacheDefaults(next http.Handler) http.Handler {
 		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
 		return true
 	})(withHeaders)
+}
+
+// redirectAt redirects from a path below the bridge's URL.
+func redirectAt(path, to string) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		here := strings.HasSuffix(r.URL.Path, path)
+		if here {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+		}
+		return here
+	})
 }
 
 // methodAsGet handles another HTTP method as GET.

@@ -24,7 +24,11 @@ func mcpMutants() []Mutant {
 			Middleware: onStreamHeader(func(h http.Header) { h.Del("X-Accel-Buffering") }),
 			Remedy:     onStreamHeader(func(h http.Header) { h.Set("X-Accel-Buffering", "no") })},
 		{Name: "mcp-agrees-to-any-version", MCP: true, Breaks: Clauses("mcp/initialize"), MayFail: Clauses("mcp/origin"), Origin: Peer,
-			Middleware: onRPC("initialize", func(m *rpc) { m.Result()["protocolVersion"] = m.Params["protocolVersion"] })},
+			Middleware: agreeTo(func(string) bool { return true })},
+		{Name: "mcp-agrees-to-later-versions", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "dates are compared: what is later is better",
+			Middleware: agreeTo(func(version string) bool { return version > "2025-11-25" })},
+		{Name: "mcp-agrees-to-any-date-between", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "a range of dates is accepted",
+			Middleware: agreeTo(func(version string) bool { return version > "2025-06-18" && version < "2025-11-25" })},
 		{Name: "mcp-prompts-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
 			Middleware: onRPC("prompts/list", func(m *rpc) { m.Succeed(map[string]any{"prompts": []any{}}) })},
 		{Name: "mcp-resources-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
@@ -53,6 +57,14 @@ func mcpMutants() []Mutant {
 				if m.Result() != nil {
 					delete(m.Response, "result")
 					m.Response["error"] = map[string]any{"code": -32603, "message": "Tool schema cannot be advertised."}
+				}
+			})},
+		{Name: "mcp-401-without-challenge", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "the headers of a refusal are those of the three endpoints alone",
+			Middleware: onResponse(toMCP, atStatus(http.StatusUnauthorized, dropHeader("Www-Authenticate")))},
+		{Name: "mcp-401-without-challenge-to-a-call", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "the site's 401 to a call becomes another",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Status == http.StatusUnauthorized {
+					m.Header.Del("Www-Authenticate")
 				}
 			})},
 		{Name: "mcp-cursor-as-number", MCP: true, Breaks: Clauses("mcp/tools-list"), MayFail: Clauses("mcp/parity", "mcp/stateless-2026"), Origin: Imagined,
@@ -186,6 +198,12 @@ func mcpMutants() []Mutant {
 					}
 				}
 			})},
+		{Name: "mcp-names-with-a-prefix", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "models call tools as their client shows them",
+			Middleware: onMCPCall(func(params map[string]any) {
+				if name, _ := params["name"].(string); strings.HasPrefix(name, "mcp__") {
+					params["name"] = name[strings.LastIndex(name, "__")+2:]
+				}
+			})},
 		{Name: "mcp-any-version-header", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") == "1999-01-01" {
@@ -255,6 +273,14 @@ func mcpMutants() []Mutant {
 			})},
 		{Name: "mcp-sessions-by-their-beginning", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "a column holds eight characters",
 			Middleware: sessionsByTheirBeginning},
+		{Name: "mcp-any-session-listens", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "only the handler of messages looks the session up",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+				listens := toMCP(r) && r.Method == http.MethodGet
+				if listens {
+					next.ServeHTTP(streamAnyway{w}, r)
+				}
+				return listens
+			})},
 		{Name: "mcp-unknown-session-400", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusNotFound && x.Request.Header.Get("Mcp-Session-Id") != "" {
@@ -283,6 +309,12 @@ func mcpMutants() []Mutant {
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Method") == "tools/call" && h.Get("Mcp-Name") == "" {
 					h.Set("Mcp-Method", "tools/list")
+				}
+			})},
+		{Name: "mcp-method-header-in-any-case", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer, Why: "headers have no case",
+			Middleware: withHeader(func(h http.Header) {
+				if method := strings.ToLower(h.Get("Mcp-Method")); method == "tools/list" {
+					h.Set("Mcp-Method", method)
 				}
 			})},
 		{Name: "mcp-name-in-base64-refused", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
@@ -494,6 +526,15 @@ func mcpVariants() []Mutant {
 	}
 }
 
+// agreeTo agrees to the versions in initialize that match.
+func agreeTo(matches func(version string) bool) middleware {
+	return onRPC("initialize", func(m *rpc) {
+		if version, _ := m.Params["protocolVersion"].(string); matches(version) && m.Result() != nil {
+			m.Result()["protocolVersion"] = version
+		}
+	})
+}
+
 // chain returns one middleware around another.
 func chain(outer, inner middleware) middleware {
 	return func(next http.Handler) http.Handler { return outer(inner(next)) }
@@ -684,6 +725,20 @@ func firstEventAlone(left *memory[[]byte], next http.Handler) http.Handler {
 		x.Header.Set("Content-Type", "text/event-stream")
 	})(next)
 }
+
+// streamAnyway opens a stream where there is no session, and ends it at once.
+type streamAnyway struct{ http.ResponseWriter }
+
+func (w streamAnyway) WriteHeader(status int) {
+	if status == http.StatusNotFound {
+		status = http.StatusOK
+		w.Header().Set("Content-Type", "text/event-stream")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap allows the bridge to flush.
+func (w streamAnyway) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // refuseDelete ends no session.
 func refuseDelete(status int) middleware {

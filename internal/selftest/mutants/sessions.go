@@ -2,6 +2,8 @@ package mutants
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -240,6 +242,20 @@ func mcpCallerMutants() []Mutant {
 					result["content"] = mapValues(result["content"], onStrings(inASCII))
 				}
 			})},
+		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the calls under way are in one map of the server, by the id of the request", Middleware: cancelByID()},
+		{Name: "mcp-numerals-are-numbers", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "an SDK makes of the arguments what the schema declares",
+			Middleware: onMCPCall(func(params map[string]any) {
+				arguments := objectIn(params, "arguments")
+				if text, ok := arguments["nid"].(string); ok && json.Valid([]byte(text)) {
+					arguments["nid"] = json.Number(text)
+				}
+			})},
+		{Name: "mcp-arguments-in-a-text", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "models send the arguments as JSON in a text",
+			Middleware: onMCPCall(func(params map[string]any) {
+				if text, ok := params["arguments"].(string); ok {
+					params["arguments"] = decode([]byte(text))
+				}
+			})},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
@@ -259,9 +275,13 @@ func mcpCallerMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
-			Middleware: skipOriginCheck(http.MethodGet)},
+			Middleware: headerUnread(http.MethodGet, "Origin")},
 		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "only the handler of messages checks the origin: a page can end sessions",
-			Middleware: skipOriginCheck(http.MethodDelete)},
+			Middleware: headerUnread(http.MethodDelete, "Origin")},
+		{Name: "mcp-version-header-unread-on-get", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "only messages have a version",
+			Middleware: headerUnread(http.MethodGet, "Mcp-Protocol-Version")},
+		{Name: "mcp-version-header-unread-on-delete", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "only messages have a version",
+			Middleware: headerUnread(http.MethodDelete, "Mcp-Protocol-Version")},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
@@ -305,12 +325,38 @@ func mcpCallerMutants() []Mutant {
 	}
 }
 
-// skipOriginCheck accepts requests with one HTTP method from any origin.
-func skipOriginCheck(method string) middleware {
+// headerUnread leaves a header of the requests with one HTTP method unread.
+func headerUnread(method, name string) middleware {
 	return beforeBridge(func(r *http.Request) {
 		if toMCP(r) && r.Method == method {
-			r.Header.Del("Origin")
+			r.Header.Del(name)
 		}
+	})
+}
+
+// cancelByID ends a call where any caller cancels a request of its id.
+func cancelByID() middleware {
+	var flights sync.Map // context.CancelFunc by the id
+	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		setBody(r, body)
+		message := decode(body)
+		switch message["method"] {
+		case "notifications/cancelled":
+			if end, ok := flights.Load(numberText(objectIn(message, "params")["requestId"])); ok {
+				end.(context.CancelFunc)()
+			}
+		case "tools/call":
+			ctx, end := context.WithCancel(r.Context())
+			defer end()
+			flights.Store(numberText(message["id"]), end)
+			next.ServeHTTP(w, r.WithContext(ctx))
+			return true
+		}
+		return false
 	})
 }
 

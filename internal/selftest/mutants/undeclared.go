@@ -81,6 +81,12 @@ func mcpResultMutants() []Mutant {
 			})},
 		{Name: "mcp-trace-lost", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer,
 			Transport: onSiteHeader(func(h http.Header) { h.Del("Traceparent") })},
+		{Name: "mcp-trace-lost-unless-sampled", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer, Why: "what nobody records is not worth a header",
+			Transport: onSiteHeader(func(h http.Header) {
+				if strings.HasSuffix(h.Get("Traceparent"), "-00") {
+					h.Del("Traceparent")
+				}
+			})},
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
 			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
 		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",

@@ -85,7 +85,7 @@ func anonymous(ctx context.Context, t *check.T) {
 
 	t.Each([]*check.Response{t.As(check.Anonymous).List(ctx), t.As(check.Anonymous).Describe(ctx, known)}, func(r *check.Response) {
 		t.Expect(r).To(match.BeRefusedWith(401, 403))
-		t.Expect(r).To(haveChallengeIf401())
+		t.Expect(r).To(match.HaveChallengeIf401())
 	})
 	if t.Drupal == nil || !t.Claims("discovery-permission") || !t.ShowsSoon() {
 		return // the site cannot be changed, or the bridge cannot know the permission
@@ -102,7 +102,7 @@ func anonymous(ctx context.Context, t *check.T) {
 		fixtures.UseJSONRPC, fixtures.AccessContent)
 	t.Each([]*check.Response{t.As(check.Anonymous).List(ctx), t.As(check.Anonymous).Describe(ctx, known)}, func(r *check.Response) {
 		t.Expect(r).To(match.BeRefusedWith(401, 403), "a caller that may run tools and may not discover them")
-		t.Expect(r).To(haveChallengeIf401())
+		t.Expect(r).To(match.HaveChallengeIf401())
 	})
 }
 
@@ -415,16 +415,6 @@ func permitAnonymous(ctx context.Context, t *check.T, shown func(context.Context
 // beRefusal matches a 4xx or 5xx.
 func beRefusal() types.GomegaMatcher {
 	return match.MatchWhere("a refusal", func(r *check.Response) bool { return r.Status > 0 && r.IsError() })
-}
-
-// haveChallengeIf401 matches a response that is no 401, or a 401 with a challenge.
-func haveChallengeIf401() types.GomegaMatcher {
-	return match.ConformHeader("WWW-Authenticate", "a 401 to carry WWW-Authenticate", func(r *check.Response) string {
-		if r.Status != http.StatusUnauthorized || r.Header.Get("WWW-Authenticate") != "" {
-			return ""
-		}
-		return "a 401 without it"
-	})
 }
 
 // nameAnyTool matches a response that contains one of the names, in a header or in the body.

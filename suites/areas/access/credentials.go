@@ -203,6 +203,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		item.expect(t, []underLoad{{"invoke, as the first request, of a tool that returns its caller", item.me, nameOnlyCaller(item.who, strangers)}})
 	}
 	refusedAtOnce(ctx, t, t.As(callers[0]))
+	cancelledByAnother(ctx, t, t.As(callers[0]), t.As(callers[1]), me)
 	t.Row(callers[0], me.Name, "the body arrives after another caller's list", func() {
 		r := scenario.Delivered(ctx, t, func() *check.Response {
 			return invokeInTwoParts(ctx, t.As(callers[0]), me, func() {
@@ -603,4 +604,44 @@ func holdSecret(secrets []string) OmegaMatcher {
 		}
 		return "", false
 	}}
+}
+
+// cancelledByAnother tests that a caller's notifications/cancelled over MCP does not end another's call whose request has the same id.
+func cancelledByAnother(ctx context.Context, t *check.T, owner, other check.Client, me scenario.Sample) {
+	if !t.Claims("mcp") {
+		return
+	}
+	own, opened := owner.AnyMCP(ctx)
+	others, also := other.AnyMCP(ctx)
+	if !opened || !also || own.Revision.Stateless() || others.Revision.Stateless() {
+		return // the revision without sessions defines no such notification over HTTP
+	}
+	const id, long = 77, 200 * time.Millisecond
+	call := map[string]any{"name": me.Name, "arguments": me.Arguments}
+	run := func() *check.Response {
+		return own.Send(ctx, own.Message(id, "tools/call", call), own.Headers("tools/call", call))
+	}
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Delay: long})
+	t.Drupal.Mark()
+	cancelled := map[string]any{"requestId": id}
+	var r *check.Response
+	check.AtOnce(2, func(i int) {
+		if i == 0 {
+			r = run()
+			return
+		}
+		check.Within(ctx, long, func() bool {
+			return slices.ContainsFunc(t.Drupal.Journal(), func(e mockdrupal.Entry) bool { return e.Route == route.JSONRPC })
+		})
+		others.Send(ctx, others.Message(nil, "notifications/cancelled", cancelled), others.Headers("notifications/cancelled", cancelled))
+	})
+	disarm()
+	succeeded := func(r *check.Response) bool {
+		ok, _ := match.BeToolResult().Match(r)
+		return ok
+	}
+	if !succeeded(r) && !succeeded(run()) {
+		return // the call does not succeed without the other, either: mcp/parity tests that
+	}
+	t.Row(owner.Who, me.Name, "tools/call while another caller cancels a request of the same id", func() { t.Expect(r).To(match.BeToolResult()) })
 }

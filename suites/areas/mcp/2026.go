@@ -29,6 +29,7 @@ type wrongHeader struct {
 
 var wrongHeaders = []wrongHeader{
 	{"another method", "Mcp-Method", "tools/call", "-32020"},
+	{"the method in another case", "Mcp-Method", "Tools/List", "-32020"},
 	{"no method", "Mcp-Method", "", "-32020"},
 	{"another version", "MCP-Protocol-Version", string(check.MCP2025November), ""},
 }

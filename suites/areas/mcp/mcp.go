@@ -87,15 +87,20 @@ func initialize(ctx context.Context, t *check.T) {
 			t.Row(check.Agent, "", "asked for "+string(revision)+", which it does not agree to", func() { doesNotServe(ctx, t, revision) })
 		}
 	}
-	unknown := t.As(check.Agent).MCP(ctx, "1999-01-01")
-	t.Row(check.Agent, "", "an unknown version", func() {
-		t.Expect(unknown.Opened).To(match.Conform("another version in the response, or an error", func(a *check.Response) string {
-			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
-				return a.RPCOutcome()
-			}
-			return ""
-		}))
-	})
+	opening := &check.Session{Client: t.As(check.Agent), Revision: check.MCP2025November}
+	method, params := opening.Opening()
+	for _, unknown := range unknownVersions {
+		params["protocolVersion"] = unknown
+		r := opening.Call(ctx, method, params)
+		t.Row(check.Agent, "", "the unknown version "+unknown, func() {
+			t.Expect(r).To(match.Conform("another version in the response, or an error", func(a *check.Response) string {
+				if version, _ := a.RPCResult()["protocolVersion"].(string); version == unknown || a.RPC() == nil {
+					return a.RPCOutcome()
+				}
+				return ""
+			}))
+		})
+	}
 }
 
 // sessionsOf are the revisions with sessions, the newest first.
@@ -142,7 +147,8 @@ func invalidCursor(ctx context.Context, t *check.T) {
 }
 
 func unknownTool(ctx context.Context, t *check.T) {
-	for _, revision := range revisions(ctx, t) {
+	spoken := revisions(ctx, t)
+	for _, revision := range spoken {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
 		if t.Drupal != nil {
 			denied := ""
@@ -164,6 +170,9 @@ func unknownTool(ctx context.Context, t *check.T) {
 			}
 			if !revision.Stateless() { // whose header with the name has no blank at its end
 				refuses(s, known+" ", "a tool's name with a blank behind it")
+			}
+			if revision == spoken[0] {
+				refuses(s, "mcp__drupal__"+known, "a tool's name as clients show it, behind that of the server")
 			}
 			refuses(s, scenario.HiddenMethods(t)[0], "a method that is no tool")
 			if denied != "" {
@@ -469,10 +478,16 @@ func notShown(ctx context.Context, t *check.T, revision check.Revision, who chec
 		return // mcp/parity compares the two
 	}
 	s := t.As(who).MCP(ctx, revision)
+	t.Expect(s.Opened).To(match.HaveChallengeIf401())
 	if s.Opened.RPCResult() == nil {
 		return
 	}
-	shown := check.ListAllTools(ctx, s).Names()
+	l := check.ListAllTools(ctx, s)
+	shown := l.Names()
+	t.Expect(l.Pages[0]).To(match.HaveChallengeIf401())
+	if l.Pages[0].Status == http.StatusUnauthorized {
+		t.Expect(s.CallTool(ctx, callable(t), check.Args{})).To(match.HaveChallengeIf401())
+	}
 	switch {
 	case t.Claims("tools"):
 		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, who is refused by %s", revision, who, check.ListPath), "no tool", match.Abbreviate(shown)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -25,17 +26,17 @@ func parity(ctx context.Context, t *check.T) {
 	}
 	known := scenario.KnownTool(ctx, t)
 	list, described := t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known)
-	for _, revision := range revisions(ctx, t) {
+	spoken := revisions(ctx, t)
+	for _, revision := range spoken {
 		for _, who := range t.Callers(check.Agent, check.Discoverer) {
 			sameTools(ctx, t, revision, who)
 		}
 		for _, who := range t.Callers(check.Outsider) {
 			noTools(ctx, t, revision, who)
 		}
-		sameCalls(ctx, t, revision)
+		sameCalls(ctx, t, spoken, revision)
 		sameArguments(ctx, t, revision)
 	}
-	spoken := revisions(ctx, t)
 	if t.Drupal != nil && len(spoken) > 0 {
 		callsAtOnce(ctx, t, spoken[0])
 		// Who sees the methods that the area mapping adds.
@@ -229,7 +230,7 @@ func haveResultOf(want any) OmegaMatcher {
 }
 
 // sameCalls compares the responses of tools/call with those of invoke, for the agent.
-func sameCalls(ctx context.Context, t *check.T, revision check.Revision) {
+func sameCalls(ctx context.Context, t *check.T, spoken []check.Revision, revision check.Revision) {
 	if t.Drupal == nil {
 		return // no tool may be run
 	}
@@ -264,13 +265,12 @@ func sameCalls(ctx context.Context, t *check.T, revision check.Revision) {
 	t.For(check.Agent, scenario.KnownTool(ctx, t), func() {
 		t.Expect(s.Call(ctx, "tools/call", map[string]any{"name": scenario.KnownTool(ctx, t)})).To(match.BeToolResult(), "without `arguments`, which is optional")
 	})
-	echo := scenario.EchoTool(t)
-	for what, arguments := range check.InOrder(map[string]any{"a required parameter missing": check.Args{}, "a wrong type": echo.Arguments(5)}) {
-		if invoked := t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), arguments); !invoked.IsError() {
+	for _, c := range spot(spoken, revision, refusedCalls(t)) {
+		if invoked := t.As(check.Agent).Invoke(ctx, c.tool, c.arguments); !invoked.IsError() {
 			continue // invoke/invalid-arguments-400 tests that
 		}
-		t.Row(check.Agent, t.ToolName(echo.ID), what, func() {
-			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Conform("a refusal, as invoke gives", func(a *check.Response) string {
+		t.Row(check.Agent, c.tool, c.what, func() {
+			t.Expect(s.CallTool(ctx, c.tool, c.arguments)).To(match.Conform("a refusal, as invoke gives", func(a *check.Response) string {
 				if a.RPCCode() != "" || toolResultOf(a).isError {
 					return ""
 				}
@@ -278,4 +278,30 @@ func sameCalls(ctx context.Context, t *check.T, revision check.Revision) {
 			}))
 		})
 	}
+}
+
+// refusedCall is a call that invoke refuses for its arguments.
+type refusedCall struct {
+	what, tool string
+	arguments  any
+}
+
+func refusedCalls(t *check.T) []refusedCall {
+	echo := scenario.EchoTool(t)
+	name := t.ToolName(echo.ID)
+	calls := []refusedCall{
+		{"a wrong type", name, echo.Arguments(5)},
+		{"a required parameter missing", name, check.Args{}},
+		{"arguments as JSON in a text", name, string(client.Encode(echo.Arguments("a text")))},
+	}
+	for _, s := range scenario.Samples(t, check.Agent, fixtures.Get) {
+		for _, p := range s.Params {
+			if schema, _ := scenario.Parsed(string(p.Resolved())).(map[string]any); p.Required && schema["type"] == "integer" {
+				arguments := maps.Clone(s.Arguments)
+				arguments[p.Name] = fmt.Sprint(arguments[p.Name])
+				return append(calls, refusedCall{"a numeral in a text for an integer", s.Name, arguments})
+			}
+		}
+	}
+	return calls
 }

@@ -31,8 +31,34 @@ func badVersionHeader(ctx context.Context, t *check.T) {
 				t.Expect(s.Send(ctx, s.Message(77, "tools/list", map[string]any{}), h)).To(match.BeRefusedWith(400))
 			})
 		}
+		if revision != spoken[0] || revision.Stateless() {
+			continue
+		}
+		unknown := &check.Session{Client: s.Client, Revision: check.Revision(unknownVersions[0]), ID: s.ID}
+		t.Row(check.Agent, "", "GET with MCP-Protocol-Version: "+unknownVersions[0], func() { expectNoStream(ctx, t, unknown, "a version that does not exist") })
+		t.Row(check.Agent, "", "DELETE with MCP-Protocol-Version: "+unknownVersions[0], func() {
+			t.Expect(deleted(ctx, unknown)).To(beRefusal)
+		})
 	}
 }
+
+// expectNoStream tests that GET opens no stream of notifications; a bridge need not have any.
+func expectNoStream(ctx context.Context, t *check.T, s *check.Session, with string) {
+	t.Expect(offersStream(ctx, s)).To(BeFalse(), check.Mismatch(fmt.Sprintf("GET %s with %s", check.MCPPath, with), "a refusal", "the stream of notifications"))
+}
+
+// deleted is the response to DELETE, which ends the session.
+func deleted(ctx context.Context, s *check.Session) *check.Response {
+	return s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: s.Headers("", nil)})
+}
+
+// beRefusal matches a refusal of DELETE, which does not end the session.
+var beRefusal = match.Conform("a refusal, which does not end the session", func(r *check.Response) string {
+	if r.Status < http.StatusBadRequest {
+		return r.Outcome()
+	}
+	return ""
+})
 
 func origin(ctx context.Context, t *check.T) {
 	spoken, origins := revisions(ctx, t), foreignOrigins(t)
@@ -99,6 +125,9 @@ func session(ctx context.Context, t *check.T) {
 				r := s.Call(ctx, "tools/call", call)
 				t.Expect(r).To(refused)
 				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
+				if revision == revisions[0] {
+					expectNoStream(ctx, t, s, what)
+				}
 			})
 		}
 		if !t.Foreign() { // the specification speaks of sessions that have ended
@@ -108,8 +137,7 @@ func session(ctx context.Context, t *check.T) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
 		s = &check.Session{Client: s.Client, Revision: s.Revision, ID: s.ID} // it is not opened again
-		ended := s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: s.Headers("", nil)})
-		if ended.Status >= http.StatusBadRequest {
+		if deleted(ctx, s).Status >= http.StatusBadRequest {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
 		}
 		if over := func() bool { return s.ListTools(ctx, "").Status == http.StatusNotFound }; t.Several() {
@@ -188,12 +216,7 @@ func guardsSession(ctx context.Context, t *check.T, s *check.Session, origin str
 	h.Set("Origin", origin)
 	r := s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: h})
 	t.Row(check.Agent, "", fmt.Sprintf("DELETE with Origin: %s in %s", origin, s.Revision), func() { // a list would open an ended session again
-		t.Expect(r).To(match.Conform("a refusal, which does not end the session", func(r *check.Response) string {
-			if r.Status < http.StatusBadRequest {
-				return r.Outcome()
-			}
-			return ""
-		}))
+		t.Expect(r).To(beRefusal)
 	})
 }
 

@@ -214,17 +214,17 @@ func trailingAndCase(ctx context.Context, t *check.T) {
 			t.Expect(r).To(match.KeepEnvelope())
 		})
 	}
-	for _, path := range slices.DeleteFunc([]string{check.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"}, isTool) {
+	for _, path := range slices.DeleteFunc([]string{check.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x", "/mcp/", "/mcp/tools", "/mcp/tools/"}, isTool) {
 		t.Row(check.Agent, "", path, func() {
 			r := t.As(check.Agent).Send(ctx, check.Request{Path: path})
-			t.Expect(r).To(stayOnTheHost())
+			t.Expect(r).To(stayOnTheHost("/mcp"))
 			if r.Status < 300 || r.Status > 399 {
 				t.Expect(r).NotTo(match.BeHTML())
 			}
 		})
 	}
 	for _, path := range []string{"//elsewhere.invalid/", "/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
-		t.Row(check.Agent, "", path, func() { t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: path})).To(stayOnTheHost()) })
+		t.Row(check.Agent, "", path, func() { t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: path})).To(stayOnTheHost("")) })
 	}
 }
 
@@ -237,11 +237,14 @@ func keepAliveAfterError(ctx context.Context, t *check.T) {
 	}
 	for _, c := range refusedRequests {
 		conn := dial(ctx, t.As(check.Agent))
+		conn.client = t.As(c.who)
 		ask := c.request
 		if c.body != "" {
 			ask.Body, ask.Show = strings.NewReader(c.body), c.body
 		}
-		if failed := conn.ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 && !failed.EndedByProxy() {
+		failed := conn.ask(ctx, ask)
+		conn.client = t.As(check.Agent)
+		if failed.Status >= 400 && failed.Status < 500 && !failed.EndedByProxy() {
 			where := "on the connection of " + c.what
 			if slices.Contains(scenario.Listed(failed, "Connection"), "close") {
 				where += ", which ended with Connection: close"
@@ -284,22 +287,23 @@ func slowClient(ctx context.Context, t *check.T) {
 // refusedRequests are requests of each kind that is refused with a 4xx.
 var refusedRequests = []struct {
 	what    string
+	who     check.Identity
 	request check.Request
 	body    string
 }{
-	{"a 404 of describe", check.Request{Path: check.DescribePath, Raw: "name=" + scenario.NoSuchTool}, ""},
-	{"a 400 of describe", check.Request{Path: check.DescribePath}, ""},
-	{"a 404 of an unknown path", check.Request{Path: "/mcp/no-such-path"}, ""},
-	{"a 405 of list", check.Request{Method: http.MethodPost, Path: check.ListPath}, "{}"},
-	{"a 400 of list", check.Request{Path: check.ListPath, Raw: "cursor=%21%21%21%21"}, ""},
-	{"a 415 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText},
+	{"a 404 of describe", check.Agent, check.Request{Path: check.DescribePath, Raw: "name=" + scenario.NoSuchTool}, ""},
+	{"a 400 of describe", check.Agent, check.Request{Path: check.DescribePath}, ""},
+	{"a 404 of an unknown path", check.Agent, check.Request{Path: "/mcp/no-such-path"}, ""},
+	{"a 405 of list", check.Agent, check.Request{Method: http.MethodPost, Path: check.ListPath}, "{}"},
+	{"a 400 of list", check.Agent, check.Request{Path: check.ListPath, Raw: "cursor=%21%21%21%21"}, ""},
+	{"a 415 of invoke", check.Agent, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText},
 		`{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
-	{"a 400 of invoke without arguments", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `"}`},
-	{"a 400 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":`},
-	{"a 404 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
-	{"a 405 of invoke", check.Request{Method: http.MethodPut, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
-	{"a 401 of list", check.Request{Path: check.ListPath, Header: scenario.AsNobody}, ""},
-	{"a 401 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsNobody},
+	{"a 400 of invoke without arguments", check.Agent, check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `"}`},
+	{"a 400 of invoke", check.Agent, check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":`},
+	{"a 404 of invoke", check.Agent, check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 405 of invoke", check.Agent, check.Request{Method: http.MethodPut, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a list without credentials", check.Anonymous, check.Request{Path: check.ListPath}, ""},
+	{"an invoke with credentials of no account", check.Agent, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsNobody},
 		`{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 }
 
@@ -434,9 +438,9 @@ func decodeTo(plain *check.Response) OmegaMatcher {
 	})
 }
 
-// stayOnTheHost matches a response that does not redirect to another host.
-func stayOnTheHost() OmegaMatcher {
-	return match.Conform("no redirect to another host", func(r *check.Response) string {
+// stayOnTheHost matches a response that does not redirect to another host, nor to a path without the part.
+func stayOnTheHost(part string) OmegaMatcher {
+	return match.Conform(strings.TrimSuffix("no redirect to another host, or away from "+part, ", or away from "), func(r *check.Response) string {
 		location := r.Header.Get("Location")
 		if r.Status < 300 || r.Status > 399 || location == "" {
 			return ""
@@ -446,7 +450,7 @@ func stayOnTheHost() OmegaMatcher {
 			return ""
 		}
 		there, err := here.Parse(location)
-		if err != nil || there.Host != here.Host {
+		if err != nil || there.Host != here.Host || !strings.Contains(there.Path, part) {
 			return fmt.Sprintf("%d to %s", r.Status, location)
 		}
 		return ""
