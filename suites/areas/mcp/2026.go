@@ -226,11 +226,4 @@ func cacheFault(a *check.Response, scopes []any) string {
 	return ""
 }
 
-func holds(list []any, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
-}
+func holds(list []any, s string) bool { return slices.Contains(list, any(s)) }
