@@ -19,52 +19,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
-// asUser signs every request of a client in.
-type asUser struct{ name string }
-
-func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.SetBasicAuth(u.name, u.name+"-pass")
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
-	s := newSite(t, echo, method("a.one"), method("a.two"))
-	front := start(t, s, func(o *bridge.Options) {
-		o.PageSize, o.DiscoveryTTL, o.PermissionTTL = 2, time.Millisecond, time.Millisecond
-	})
-	changed := make(chan struct{}, 1)
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		},
-	})
-	session := must.Get(client.Connect(t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: front.URL + "/mcp", HTTPClient: &http.Client{Transport: asUser{"agent"}}}, nil))(t)
-	defer session.Close()
-	var names []string
-	for tool, err := range session.Tools(t.Context(), nil) {
-		must.Do(t, err)
-		names = append(names, tool.Name)
-	}
-	got := strings.Join(names, " ")
-	must.Expect(t, got == "content.echo a.one a.two", "tools over all pages: got %s", got)
-	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "content.echo", Arguments: map[string]any{"n": 0}})
-	must.Expect(t, err == nil && r.IsError && strings.Contains(r.Content[0].(*sdk.TextContent).Text, "n: expected"),
-		"bad arguments: got %+v, %v", r, err)
-	_, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"})
-	must.Expect(t, err != nil, "an unknown tool: expected an error")
-	s.change(func() { s.methods = append(s.methods, method("a.three")) })
-	select {
-	case <-changed:
-	case <-time.After(10 * time.Second):
-		t.Error("the tools changed, and the client received no notification")
-	}
-}
-
 // mcpPost sends a message of a session; id "" goes without one.
 func mcpPost(t testing.TB, front *httptest.Server, user, id, body string) reply {
 	t.Helper()

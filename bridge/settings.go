@@ -271,16 +271,21 @@ func (o *Options) Flags() *flag.FlagSet {
 		if s.Secret {
 			continue
 		}
-		help := s.Help
-		if s.Default != "" {
-			help += " (default " + s.Default + ")"
-		}
-		if s.Env != "" {
-			help += " (" + s.Env + ")"
-		}
-		fs.Func(s.Flag(), help, func(text string) error { return s.Set(o, text) })
+		fs.Func(s.Flag(), s.Usage(), func(text string) error { return s.Set(o, text) })
 	}
 	return fs
+}
+
+// Usage is the help with the default and the environment variable.
+func (s Setting) Usage() string {
+	usage := s.Help
+	if s.Default != "" {
+		usage += " (default " + s.Default + ")"
+	}
+	if s.Env != "" {
+		usage += " (" + s.Env + ")"
+	}
+	return usage
 }
 
 // readSecret reads a file that holds one secret, or several on lines of their own.

@@ -63,61 +63,6 @@ func call(t testing.TB, s *mockdrupal.Server, user, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-func TestEchoGivesBackWhatWasSent(t *testing.T) {
-	s := start(t, smallSite(), mockdrupal.Options{})
-	params := `{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"é🚀/<"}`
-	status, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.echo","params":`+params+`}`)
-	want := `{"jsonrpc":"2.0","id":1,"result":{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"\u00e9\ud83d\ude80\/\u003C"}}`
-	must.Assert(t, status == 200 && body == want, "got %d %s\nwant %s", status, body, want)
-	entries := s.Journal().Entries(0)
-	must.Assert(t, len(entries) == 1 && len(entries[0].Calls) == 1 && string(entries[0].Calls[0].Params) == params && entries[0].Calls[0].Ran,
-		"journal: %+v", entries)
-}
-
-func TestDiscoveryShowsTheExtension(t *testing.T) {
-	s := start(t, smallSite(), mockdrupal.Options{})
-	r, _ := http.NewRequest("GET", s.URL+"/jsonrpc/methods", nil)
-	r.Header.Set("Authorization", "Bearer agent-token")
-	res := must.Get(http.DefaultClient.Do(r))(t)
-	defer res.Body.Close()
-	var doc struct {
-		Data []struct {
-			ID         string
-			Attributes struct{ McpTool *struct{ Title string } }
-			Links      struct{ Self string }
-		}
-		Meta struct{ MCP struct{ Discovery bool } }
-	}
-	must.Do(t, json.NewDecoder(res.Body).Decode(&doc))
-	must.Assert(t, len(doc.Data) == 4 && doc.Data[0].Attributes.McpTool != nil && doc.Data[1].Attributes.McpTool == nil && doc.Meta.MCP.Discovery,
-		"discovery: %+v", doc)
-	want := s.URL + "/jsonrpc/methods/test.echo"
-	must.Expect(t, doc.Data[0].Links.Self == want, "self link %s, want %s", doc.Data[0].Links.Self, want)
-}
-
-func TestAccessInBothLayers(t *testing.T) {
-	s := start(t, smallSite(), mockdrupal.Options{})
-	for _, c := range []struct {
-		name, user, method string
-		status             int
-		holds              string
-	}{
-		{"anonymous is challenged", "", "test.echo", 401, "Unauthorized | Small"},
-		{"without the route's permission", "outsider", "test.echo", 403, "Access denied | Small"},
-		{"blocked", "blocked", "test.echo", 403, "Access denied | Small"},
-		{"without the method's permission", "agent", "test.admin", 200, `"id":null,"error":{"code":-32600`},
-		{"uid 1", "admin", "test.admin", 200, `"result":"secret"`},
-		{"unknown method keeps the id", "agent", "no.such", 400, `"id":7,"error":{"code":-32601`},
-		{"exception keeps the id", "agent", "test.throw", 200, `"id":7,"error":{"code":-32603`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			status, body := call(t, s, c.user, `{"jsonrpc":"2.0","id":7,"method":"`+c.method+`"}`)
-			must.Expect(t, status == c.status && strings.Contains(body, c.holds),
-				"got %d %s, want %d with %s", status, body, c.status, c.holds)
-		})
-	}
-}
-
 // Whatever a request is, the site and its control plane respond, and only a method that throws is a failure of the site.
 func FuzzRequest(f *testing.F) {
 	const basic, asJSON = "\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==", "\r\nContent-Type: application/json"

@@ -416,3 +416,11 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 	shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped()
 	must.Expect(t, shown == 50 && dropped != 0, "the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
 }
+
+func TestCookieFaultNeedsACookie(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	for _, cookie := range []string{"", "no-value", "=x"} {
+		_, err := s.Arm(mockdrupal.Fault{Kind: fault.SetCookie, Cookie: cookie})
+		must.Expect(t, err != nil, "the cookie %q was armed", cookie)
+	}
+}

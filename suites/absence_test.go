@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -18,9 +17,7 @@ import (
 // frontOf is the reference bridge before the default site, with nothing behind it that a run could see.
 func frontOf(t *testing.T) http.Handler {
 	t.Helper()
-	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))}))(t)
-	t.Cleanup(func() { b.Close() })
-	return b
+	return referenceBefore(t, defaultSite(t, mockdrupal.Options{}, nil))
 }
 
 // runFront tests what a URL shows of a few clauses.
@@ -103,7 +100,7 @@ func TestA503OfOneRequestFails(t *testing.T) {
 		}
 		front.ServeHTTP(w, r)
 	})), "list/cursor-malformed")
-	v := report.Results[indexOf(report, "list/cursor-malformed")].Verdict
+	v := report.Results[0].Verdict
 	must.Expect(t, v == reports.Fail && report.CutShort == "", "list/cursor-malformed is %s, cut short %q: want fail and a whole run", v, report.CutShort)
 }
 
@@ -130,13 +127,4 @@ func TestASiteWithoutToolsBreaksNoCheck(t *testing.T) {
 		_, _ = w.Write([]byte(`{"tools": []}`))
 	})))
 	wantNothingBlamed(t, report)
-}
-
-func indexOf(r *reports.Report, id string) int {
-	for i, result := range r.Results {
-		if result.ID == id {
-			return i
-		}
-	}
-	return -1
 }

@@ -28,7 +28,7 @@ func runForeign(t *testing.T, o testbed.Options, wrong bool) map[string]reports.
 			"other_issuer": as.Issue("agent", resource, map[string]any{"iss": "https://other.example"}), "other_audience": as.Issue("agent", "https://other.example/mcp"),
 		}
 	}
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: bed.URL}, options))(t)
+	report := run(t, bed.URL, options)
 	verdicts := map[string]reports.Verdict{}
 	for _, r := range report.Results {
 		verdicts[r.ID] = r.Verdict

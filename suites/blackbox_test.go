@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -20,31 +19,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
-
-// defaultSite is the built-in site as a mock serves it, changed as wanted.
-func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)) *mockdrupal.Drupal {
-	t.Helper()
-	site := must.Get(fixtures.Builtin("default"))(t)
-	if change != nil {
-		change(site)
-	}
-	drupal := must.Get(mockdrupal.New(site, o))(t)
-	return drupal
-}
-
-// moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.
-func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
-	t.Helper()
-	extension := must.Get(module.New(version))(t)
-	return defaultSite(t, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
-}
-
-// serveAt serves a handler for the rest of the test and returns its URL.
-func serveAt(t *testing.T, h http.Handler) string {
-	t.Helper()
-	server := must.Serve(t, h)
-	return server.URL
-}
 
 // witness notes what could run a tool: requests to invoke, to MCP or to a tool's own address that name one, whatever
 // the verb.
@@ -107,13 +81,7 @@ func allCapabilities(t *testing.T) []string {
 }
 
 func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
-	agent := map[suites.Identity]suites.Credentials{
-		suites.Agent:    {User: "agent", Password: "agent-pass"},
-		suites.Agent2:   {User: "agent2", Password: "agent2-pass"},
-		suites.Outsider: {User: "outsider", Password: "outsider-pass"},
-		suites.Service:  {User: "service", Password: "service-pass"},
-		suites.Admin:    {User: "admin", Password: "admin-pass"},
-	}
+	accounts := passwords(suites.Agent, suites.Agent2, suites.Outsider, suites.Service, suites.Admin)
 	for _, version := range []string{module.V13, module.V14} {
 		for what, allowed := range map[string][]suites.Invocation{
 			"nothing allowed":  nil,
@@ -122,7 +90,7 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 			t.Run(version+" "+what, func(t *testing.T) {
 				drupal := moduleSite(t, version)
 				seen := watch(drupal)
-				report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: agent, Invocations: allowed}, Capabilities: allCapabilities(t)}))(t)
+				report := run(t, serveAt(t, seen), suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Credentials: accounts, Invocations: allowed}, Capabilities: allCapabilities(t)})
 				must.Assert(t, seen.seen >= 100 && report.Summary.Pass != 0,
 					"only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
 				for tool, request := range seen.named {
@@ -143,28 +111,12 @@ func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
 	}
 }
 
-// referenceAt serves the reference bridge before a site, below a base path.
-func referenceAt(t *testing.T, site, base string) string {
-	t.Helper()
-	b := must.Get(bridge.New(bridge.Options{Drupal: site}))(t)
-	t.Cleanup(func() { b.Close() })
-	return serveAt(t, http.StripPrefix(base, b)) + base
-}
-
-func verdicts(r *reports.Report) map[string]reports.Result {
-	all := map[string]reports.Result{}
-	for _, result := range r.Results {
-		all[result.ID] = result
-	}
-	return all
-}
-
 // seenInLists are the clauses of both sides that lists of enough tools show without the site.
 var seenInLists = []string{"list/page-size", "list/page-boundary-exact", "list/cursor-other-caller"}
 
 func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}}))(t)
+	report := run(t, referenceAt(t, site, "/base/path"), suites.Options{Callers: suites.Callers{Credentials: passwords(suites.Agent)}})
 	all := must.Get(contract.Load())(t)
 	passed := 0
 	for _, r := range report.Results {
@@ -198,11 +150,11 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 		"nothing at all":       {suites.Invocation{}, reports.NotTestable},
 	} {
 		t.Run(what, func(t *testing.T) {
-			o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}, Only: []string{"invoke/answers-result"}}
+			o := suites.Options{Callers: suites.Callers{Credentials: passwords(suites.Agent)}, Only: []string{"invoke/answers-result"}}
 			if c.call.Tool != "" {
 				o.Callers.Invocations = []suites.Invocation{c.call}
 			}
-			report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
+			report := run(t, at, o)
 			r := report.Results[0]
 			must.Expect(t, r.Verdict == c.verdict, "the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
 		})
@@ -212,10 +164,8 @@ func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 // A run that counts what the front side shows can be green from outside alone, says so, and lists what it has not seen.
 func TestARunOfTheFrontSide(t *testing.T) {
 	at := referenceAt(t, serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)), "")
-	o := suites.Options{Callers: suites.Callers{Credentials: map[suites.Identity]suites.Credentials{
-		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Outsider: {User: "outsider", Password: "outsider-pass"},
-	}, Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}, Wire: contract.Front}
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
+	o := suites.Options{Callers: suites.Callers{Credentials: passwords(suites.Agent, suites.Outsider), Invocations: []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}, Wire: contract.Front}
+	report := run(t, at, o)
 	for _, r := range report.Blocked() {
 		t.Errorf("%s is of the front side and was not tested: %s", r.ID, r.Message)
 	}
@@ -230,7 +180,7 @@ func TestARunOfTheFrontSide(t *testing.T) {
 	}
 
 	o.Wire = ""
-	report = must.Get(suites.Run(t.Context(), suites.Target{URL: at}, o))(t)
+	report = run(t, at, o)
 	must.Expect(t, report.State() == reports.Partial && report.ExitCode() == 4,
 		"without --wire front the run is %s with exit code %d, want partial with 4", report.Headline(), report.ExitCode())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,9 +45,7 @@ func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tools := []any{}
 	for i := range s.n {
 		tool := map[string]any{"name": fmt.Sprintf("tool.%d", i), "description": "does", "inputSchema": map[string]any{"type": "object"}}
-		for name, value := range s.members(i) {
-			tool[name] = value
-		}
+		maps.Copy(tool, s.members(i))
 		tools = append(tools, tool)
 	}
 	json.NewEncoder(w).Encode(map[string]any{"tools": tools})

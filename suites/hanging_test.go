@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -101,7 +100,7 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 	bed.Profile.Run(&o)
 	o.Capabilities, o.Site.Drupal, o.Bridge.Advance, o.Bridge.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
 	o.Bridge.DiscoveryTTL, o.Bridge.PermissionTTL, o.Bridge.UpstreamTimeout = testbed.TTL, testbed.PermissionTTL, testbed.UpstreamTimeout
-	report = must.Get(suites.Run(t.Context(), suites.Target{URL: bed.URL}, o))(t)
+	report = run(t, bed.URL, o)
 	return report, count.Load()
 }
 
@@ -150,8 +149,7 @@ func TestABridgeThatHangsOnOneRoute(t *testing.T) {
 // A bridge that ends while it is tested is named once, and the run ends.
 func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
-	reference := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal)}))(t)
-	defer reference.Close()
+	reference := referenceBefore(t, drupal)
 	var asked atomic.Int64
 	var server *httptest.Server
 	server = must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +162,7 @@ func TestABridgeThatEndsEndsTheRun(t *testing.T) {
 	}))
 	o := suites.Options{Site: suites.Site{Drupal: drupal}, Only: []string{"list/*", "describe/*"}}
 	o.Bridge.DiscoveryTTL = time.Minute
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: server.URL}, o))(t)
+	report := run(t, server.URL, o)
 	failed := 0
 	for _, r := range report.Results {
 		if r.Verdict == reports.Fail {

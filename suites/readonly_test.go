@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
@@ -52,15 +51,8 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			drupal := defaultSite(t, mockdrupal.Options{}, nil)
-			o := suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Invocations: c.allowed, Credentials: map[suites.Identity]suites.Credentials{
-				suites.Agent:      {User: "agent", Password: "agent-pass"},
-				suites.Agent2:     {User: "agent2", Password: "agent2-pass"},
-				suites.Discoverer: {User: "discoverer", Password: "discoverer-pass"},
-				suites.Outsider:   {User: "outsider", Password: "outsider-pass"},
-				suites.NoRPC:      {User: "norpc", Password: "norpc-pass"},
-				suites.Service:    {User: "service", Password: "service-pass"},
-				suites.Admin:      {User: "admin", Password: "admin-pass"},
-			}}, Capabilities: allCapabilities(t), Cases: 20, Skip: []string{"upstream/huge-answer"}}
+			o := suites.Options{Bridge: suites.Bridge{Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}}, Callers: suites.Callers{Invocations: c.allowed,
+				Credentials: passwords(suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Service, suites.Admin)}, Capabilities: allCapabilities(t), Cases: 20, Skip: []string{"upstream/huge-answer"}}
 			proves := []string{"mcp/stdio", "mcp/unknown-tool", "list/order-stable", "describe/equals-list"}
 			if c.alone {
 				o.Capabilities = slices.DeleteFunc(o.Capabilities, func(name string) bool { return name == "tools" })
@@ -68,13 +60,9 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 			}
 			site := serveAt(t, drupal)
 			if c.recorded {
-				address := must.Get(url.Parse(site))(t)
-				o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
-				proxy := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
-				t.Cleanup(func() { proxy.Close() })
-				site = proxy.URL
+				site = recorded(t, site, &o)
 			}
-			b := referenceBefore(t, site)
+			b := reference(t, bridge.Options{Drupal: site})
 			var mu sync.Mutex
 			var said bytes.Buffer
 			o.Bridge.Stdio = func(context.Context) (io.ReadWriteCloser, error) {
@@ -85,7 +73,7 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 			}
 			seen := watch(drupal)
 			seen.Handler = b
-			report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, o))(t)
+			report := run(t, serveAt(t, seen), o)
 
 			mayBeNamed := func(tool string) bool {
 				return slices.ContainsFunc(c.allowed, func(i suites.Invocation) bool { return i.Tool == tool })

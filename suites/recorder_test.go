@@ -12,7 +12,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -22,22 +21,14 @@ import (
 // before a site of which the run knows nothing.
 func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options) map[string]reports.Result {
 	t.Helper()
-	address := must.Get(url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))))(t)
-	o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
-	proxy := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
-	t.Cleanup(func() { proxy.Close() })
-	b := must.Get(bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}}))(t)
-	t.Cleanup(func() { b.Close() })
-	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
-		suites.Agent:  {User: "agent", Password: "agent-pass"},
-		suites.Agent2: {User: "agent2", Password: "agent2-pass"},
-	}
+	site := recorded(t, serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)), &o)
+	b := reference(t, bridge.Options{Drupal: site, Transport: transport, CallOptions: bridge.CallOptions{UpstreamTimeout: o.Bridge.UpstreamTimeout}})
+	o.Callers.Credentials = passwords(suites.Agent, suites.Agent2)
 	o.Callers.Invocations = []suites.Invocation{
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
 	}
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o))(t)
-	return verdicts(report)
+	return verdicts(run(t, serveAt(t, b), o))
 }
 
 // wouldHelp matches a message that says what makes a clause testable.
@@ -113,13 +104,9 @@ func TestABridgeThatDropsItsCallersIsToBlame(t *testing.T) {
 		address := must.Get(url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, func(s *fixtures.Site) { s.Auth.JSONRPC = kinds }))))(t)
 		o, site := suites.Options{Site: suites.Site{URL: address}, Only: []string{"list/answers-json", "invoke/unknown-404", "access/*"}}, address.String()
 		if seen {
-			o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
-			server := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
-			t.Cleanup(func() { server.Close() })
-			site = server.URL
+			site = recorded(t, site, &o)
 		}
-		b := must.Get(bridge.New(bridge.Options{Drupal: site, Transport: transport}))(t)
-		t.Cleanup(func() { b.Close() })
+		b := reference(t, bridge.Options{Drupal: site, Transport: transport})
 		o.Callers.Credentials = map[suites.Identity]suites.Credentials{suites.Agent: {Token: token}}
 		return suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o)
 	}

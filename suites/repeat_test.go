@@ -99,33 +99,23 @@ func (q *quitter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-func reference(t *testing.T, drupal http.Handler) *bridge.Bridge {
+func referenceBefore(t *testing.T, drupal http.Handler) *bridge.Bridge {
 	t.Helper()
-	return referenceBefore(t, serveAt(t, drupal))
+	return reference(t, bridge.Options{Drupal: serveAt(t, drupal)})
 }
-
-// referenceBefore is the reference bridge before the site at a URL.
-func referenceBefore(t *testing.T, site string) *bridge.Bridge {
-	t.Helper()
-	b := must.Get(bridge.New(bridge.Options{Drupal: site}))(t)
-	t.Cleanup(func() { b.Close() })
-	return b
-}
-
-var agentCredentials = map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}
 
 func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	for name, o := range map[string]suites.Options{
 		"with a mock": {Site: suites.Site{Drupal: drupal}, Cases: 20},
-		"without a mock": {Callers: suites.Callers{Credentials: agentCredentials, Invocations: []suites.Invocation{
+		"without a mock": {Callers: suites.Callers{Credentials: passwords(suites.Agent), Invocations: []suites.Invocation{
 			{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Only = []string{"list/answers-json", "describe/answers-tool", "invoke/answers-result", "invoke/runs-once", "invoke/arguments-forwarded",
 				"invoke/malformed-json", "invoke/missing-arguments", "invoke/large-body"}
-			url, drops := serveHasty(t, reference(t, drupal))
-			report := must.Get(suites.Run(t.Context(), suites.Target{URL: url}, o))(t)
+			url, drops := serveHasty(t, referenceBefore(t, drupal))
+			report := run(t, url, o)
 			for _, r := range report.With(reports.Fail, reports.Warn, reports.Error) {
 				t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 			}
@@ -143,9 +133,9 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 		bridge http.Handler
 		o      suites.Options
 	}{
-		"with a mock":            {reference(t, plain), suites.Options{Site: suites.Site{Drupal: plain}, Only: []string{"invoke/answers-result"}}},
-		"without a mock":         {reference(t, plain), suites.Options{Callers: suites.Callers{Credentials: agentCredentials, Invocations: allowed}, Only: []string{"invoke/answers-result"}}},
-		"without a mock, by GET": {module, suites.Options{Callers: suites.Callers{Credentials: agentCredentials, Invocations: allowed}, Only: []string{"invoke/post-only"}}},
+		"with a mock":            {referenceBefore(t, plain), suites.Options{Site: suites.Site{Drupal: plain}, Only: []string{"invoke/answers-result"}}},
+		"without a mock":         {referenceBefore(t, plain), suites.Options{Callers: suites.Callers{Credentials: passwords(suites.Agent), Invocations: allowed}, Only: []string{"invoke/answers-result"}}},
+		"without a mock, by GET": {module, suites.Options{Callers: suites.Callers{Credentials: passwords(suites.Agent), Invocations: allowed}, Only: []string{"invoke/post-only"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &quitter{Handler: c.bridge, asked: map[string]int{}}
@@ -165,10 +155,8 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 // Checks that look at what is listed share the lists: each page is asked for once, and is evidence in each of them.
 func TestListsAreShared(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
-	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal)}))(t)
-	t.Cleanup(func() { b.Close() })
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, suites.Options{Site: suites.Site{Drupal: drupal},
-		Bridge: suites.Bridge{Owned: true}, Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}}))(t)
+	report := run(t, serveAt(t, referenceBefore(t, drupal)), suites.Options{Site: suites.Site{Drupal: drupal},
+		Bridge: suites.Bridge{Owned: true}, Only: []string{"list/names-unique", "schema/bounded", "list/only-marked-methods"}})
 	sent := 0
 	for clause, got := range verdicts(report) {
 		must.Expect(t, got.Verdict == reports.Pass, "%s: %s: %s", clause, got.Verdict, got.Message)

@@ -28,9 +28,7 @@ func TestReplicasBehindOneURL(t *testing.T) {
 			replica := func(ttl time.Duration) http.Handler {
 				o := bridge.Options{Drupal: site, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}
 				o.SessionKeys = []caller.Secret{"these replicas have a key in common that is no secret"}
-				b := must.Get(bridge.New(o))(t)
-				t.Cleanup(func() { b.Close() })
-				return b
+				return reference(t, o)
 			}
 			quick, slow := replica(50*time.Millisecond), []http.Handler{replica(time.Second), replica(time.Second)}
 			var turn atomic.Int64
@@ -61,8 +59,7 @@ func TestListsThatFailMeasureNothing(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const ttl = 300 * time.Millisecond
 	t.Parallel()
-	b := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal), DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}}))(t)
-	t.Cleanup(func() { b.Close() })
+	b := reference(t, bridge.Options{Drupal: serveAt(t, drupal), DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: ttl, PermissionTTL: ttl}})
 	var seen sync.Map // the accounts that the run measures with, which come first, once each
 	var accounts atomic.Int64
 	at := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

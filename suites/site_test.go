@@ -3,7 +3,6 @@ package suites_test
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -30,17 +28,10 @@ func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *moc
 	t.Cleanup(func() { server.Close() })
 	address := server.URL
 	if seen {
-		at := must.Get(url.Parse(address))(t)
-		recording := must.Get(proxy.New(at, proxy.Options{}))(t)
-		before := must.Get(recording.Listen("127.0.0.1:0"))(t)
-		t.Cleanup(func() { before.Close() })
-		o.Site.Recorder, address = recording, before.URL
+		address = recorded(t, address, &o)
 	}
-	b := must.Get(bridge.New(bridge.Options{Drupal: address, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond}, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Second}}))(t)
-	t.Cleanup(func() { b.Close() })
-	o.Callers.Credentials = map[suites.Identity]suites.Credentials{
-		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Agent2: {User: "agent2", Password: "agent2-pass"},
-	}
+	b := reference(t, bridge.Options{Drupal: address, DiscoveryOptions: bridge.DiscoveryOptions{DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond}, CallOptions: bridge.CallOptions{UpstreamTimeout: time.Second}})
+	o.Callers.Credentials = passwords(suites.Agent, suites.Agent2)
 	o.Callers.Invocations = []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}
 	o.Bridge.UpstreamTimeout = time.Second
 	var handler http.Handler = b
@@ -153,9 +144,8 @@ func TestAMockThatIsSlowIsNamed(t *testing.T) {
 func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const timeout = 500 * time.Millisecond
-	reference := must.Get(bridge.New(bridge.Options{Drupal: serveAt(t, drupal), CallOptions: bridge.CallOptions{UpstreamTimeout: timeout}}))(t)
-	defer reference.Close()
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, reference)}, suites.Options{Site: suites.Site{Drupal: drupal}, Bridge: suites.Bridge{UpstreamTimeout: timeout}, Only: []string{"upstream/timeout", "upstream/down-and-up"}}))(t)
+	b := reference(t, bridge.Options{Drupal: serveAt(t, drupal), CallOptions: bridge.CallOptions{UpstreamTimeout: timeout}})
+	report := run(t, serveAt(t, b), suites.Options{Site: suites.Site{Drupal: drupal}, Bridge: suites.Bridge{UpstreamTimeout: timeout}, Only: []string{"upstream/timeout", "upstream/down-and-up"}})
 	want := map[string]reports.Verdict{"upstream/timeout": reports.Pass, "upstream/down-and-up": reports.NotTestable}
 	for _, r := range report.Results {
 		must.Expect(t, r.Verdict == want[r.ID], "%s: expected %s, got %s: %s", r.ID, want[r.ID], r.Verdict, r.Message)

@@ -2,7 +2,6 @@ package suites_test
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -32,21 +30,12 @@ func realSite(t *testing.T, change func(*fixtures.Site)) string {
 }
 
 // beforeRealSite tests the reference bridge before such a site, with a recording proxy between.
-func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge.Options, front func(http.Handler) http.Handler) *reports.Report {
+func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge.Options) *reports.Report {
 	t.Helper()
-	address := must.Get(url.Parse(site))(t)
-	o.Site.Recorder = must.Get(proxy.New(address, proxy.Options{}))(t)
-	server := must.Get(o.Site.Recorder.Listen("127.0.0.1:0"))(t)
-	t.Cleanup(func() { server.Close() })
-	settings.Drupal = server.URL
+	settings.Drupal = recorded(t, site, &o)
 	settings.UpstreamTimeout = 500 * time.Millisecond
-	b := must.Get(bridge.New(settings))(t)
-	t.Cleanup(func() { b.Close() })
 	o.Bridge.UpstreamTimeout = settings.UpstreamTimeout
-	o.Callers.Credentials = map[suites.Identity]suites.Credentials{}
-	for _, name := range []suites.Identity{suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Blocked, suites.Service, suites.Admin} {
-		o.Callers.Credentials[name] = suites.Credentials{User: string(name), Password: string(name) + "-pass"}
-	}
+	o.Callers.Credentials = passwords(suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Blocked, suites.Service, suites.Admin)
 	o.Callers.Invocations = []suites.Invocation{
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
@@ -54,12 +43,7 @@ func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge
 		{Tool: "shape.required", Identity: suites.Agent, Arguments: fixtures.Raw(`{"message":"text"}`)},
 		{Tool: "access.unexposed", Identity: suites.Agent, Status: http.StatusNotFound},
 	}
-	var handler http.Handler = b
-	if front != nil {
-		handler = front(b)
-	}
-	report := must.Get(suites.Run(t.Context(), suites.Target{URL: serveAt(t, handler)}, o))(t)
-	return report
+	return run(t, serveAt(t, reference(t, settings)), o)
 }
 
 // Before a real site that is only read, so many MUSTs at most may stay not testable. The numbers fall, but
@@ -79,7 +63,7 @@ func TestBeforeARealSite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimed := must.Get(suites.Claim(suites.DefaultCapabilities(), c.claims))(t)
-			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Bridge: suites.Bridge{Patterns: c.patterns, PageSize: c.settings.PageSize}, Capabilities: claimed}, c.settings, nil)
+			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Bridge: suites.Bridge{Patterns: c.patterns, PageSize: c.settings.PageSize}, Capabilities: claimed}, c.settings)
 			var untestable []string
 			for _, r := range report.Results {
 				clause, _ := all.Clause(r.ID)

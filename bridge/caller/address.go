@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -63,10 +64,5 @@ func parseHop(text string) (netip.Addr, error) {
 }
 
 func (p Proxies) trusts(addr netip.Addr) bool {
-	for _, prefix := range p {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -308,12 +309,7 @@ func (cs Callers) BySession(h http.Header) bool {
 
 // takes reports whether a scheme is forwarded to the site; headers may spell it in any case.
 func (cs Callers) takes(s Scheme) bool {
-	for _, have := range cs.Schemes {
-		if s != "" && strings.EqualFold(string(have), string(s)) {
-			return true
-		}
-	}
-	return false
+	return s != "" && slices.ContainsFunc(cs.Schemes, func(have Scheme) bool { return strings.EqualFold(string(have), string(s)) })
 }
 
 func (cs Callers) unauthorized(message string) *fault.Error {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -44,10 +45,8 @@ func (s spoken) limit(who caller.Caller) caller.Caller {
 	if now.Sub(t.since) > languagesFor {
 		t.since, t.tags = now, nil
 	}
-	for _, have := range t.tags {
-		if have == tag {
-			return who
-		}
+	if slices.Contains(t.tags, tag) {
+		return who
 	}
 	if len(t.tags) < languagesPerCaller {
 		t.tags = append(t.tags, tag)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,8 +91,7 @@ func (e *Error) Status() int { return Statuses[e.Code] }
 
 // From returns the fault within err; any other error becomes an InternalError that shows the caller nothing.
 func From(err error) *Error {
-	var f *Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Error](err); ok {
 		return f
 	}
 	return New(InternalError, "The bridge failed to respond; its log says why.").Because(err)
@@ -103,12 +103,7 @@ func Is(err error, codes ...Code) bool {
 	if !errors.As(err, &f) {
 		return false
 	}
-	for _, c := range codes {
-		if f.Code == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(codes, f.Code)
 }
 
 // Clip bounds a text of others that goes into a message or a log, in bytes, at the end of a character.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
@@ -115,12 +116,10 @@ func isBlock(v jsondoc.Value) bool {
 }
 
 func hasTexts(v jsondoc.Value, names ...string) bool {
-	for _, name := range names {
-		if m, ok := v.Get(name); !ok || m.Kind != jsondoc.String {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(names, func(name string) bool {
+		m, ok := v.Get(name)
+		return !ok || m.Kind != jsondoc.String
+	})
 }
 
 // oneLine writes JSON without line breaks, which would end a message on stdio and a line of an event.

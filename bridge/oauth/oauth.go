@@ -118,8 +118,7 @@ func (g *Guard) Verify(ctx context.Context, token string) (caller.Grant, error) 
 	}
 	c, err := g.claimsOf(ctx, token)
 	if err != nil {
-		var f *fault.Error
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*fault.Error](err); ok {
 			return caller.Grant{}, f
 		}
 		return caller.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)

@@ -1,13 +1,13 @@
 package schema
 
 import (
-	lru "container/list"
 	"encoding/json"
 	"fmt"
 	"regexp/syntax"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/recent"
 )
 
 // A regular expression of 2 KB can compile to 55 MB, in seconds, and a schema is compiled to three forms. So expressions are
@@ -79,31 +79,24 @@ type Lazy struct {
 
 	compiling sync.Mutex
 	failed    error // of the first attempt, which every other would repeat
-	form      *Schema
-	place     *lru.Element // nil: not compiled
 }
 
 // maxCompiled bounds what all compiled forms take together, in bytes as estimated by their weight.
 const maxCompiled = 64 << 20
 
-// compiled are the schemas that are compiled, the one used last in front.
-var compiled struct {
-	mu     sync.Mutex
-	order  lru.List // of *Lazy
-	weight int
-}
+var compiled = recent.New[*Lazy](maxCompiled, func(s *Schema) int { return s.weight })
 
 // NewLazy makes a Lazy of a document, which must not be changed.
 func NewLazy(doc json.RawMessage) *Lazy { return &Lazy{doc: doc} }
 
 // Schema returns the compiled form.
 func (l *Lazy) Schema() (*Schema, error) {
-	if s := l.used(); s != nil {
+	if s, ok := compiled.Get(l); ok {
 		return s, nil
 	}
 	l.compiling.Lock()
 	defer l.compiling.Unlock()
-	if s := l.used(); s != nil || l.failed != nil {
+	if s, ok := compiled.Get(l); ok || l.failed != nil {
 		return s, l.failed
 	}
 	s, err := Compile(l.doc)
@@ -111,27 +104,6 @@ func (l *Lazy) Schema() (*Schema, error) {
 		l.failed = err
 		return nil, err
 	}
-	l.keep(s)
+	compiled.Set(l, s)
 	return s, nil
-}
-
-func (l *Lazy) used() *Schema {
-	compiled.mu.Lock()
-	defer compiled.mu.Unlock()
-	if l.place != nil {
-		compiled.order.MoveToFront(l.place)
-	}
-	return l.form
-}
-
-// keep has a form kept, and drops those used least recently that are too much beside it.
-func (l *Lazy) keep(s *Schema) {
-	compiled.mu.Lock()
-	defer compiled.mu.Unlock()
-	l.form, l.place = s, compiled.order.PushFront(l)
-	for compiled.weight += s.weight; compiled.weight > maxCompiled && compiled.order.Len() > 1; {
-		last := compiled.order.Remove(compiled.order.Back()).(*Lazy)
-		compiled.weight -= last.form.weight
-		last.form, last.place = nil, nil
-	}
 }

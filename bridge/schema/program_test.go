@@ -12,17 +12,9 @@ import (
 )
 
 // The price of an expression is what it compiles to, or more, and never much less.
-func TestPricesOfPatterns(t *testing.T) {
-	for _, pattern := range []string{``, `abc`, `^[a-z]+$`, `(a|b|c){0,30}`, `(([a-z]{0,30}){0,30})*`, `\pL{10}`, `(?i)word`, `x{3,}`, `((a?){9}){9}`, `.`, `a*b+c?`, `[^x]\b\d{4}-\d{2}`} {
-		parsed := must.Get(syntax.Parse(pattern, syntax.Perl))(t)
-		prog := must.Get(syntax.Compile(parsed.Simplify()))(t)
-		price, err := programSize(pattern)
-		must.Expect(t, err == nil && 3*price+10 >= len(prog.Inst), "%q costs %d, %v, and compiles to %d instructions", pattern, price, err, len(prog.Inst))
-	}
-}
-
 func FuzzProgramSize(f *testing.F) {
-	for _, pattern := range []string{`^[a-z]{1,500}$`, `((a?){9}){9}`, `(\pL{1000}){3}`, `(?i)é|\x{10FFFF}`, `(){1000}`, `(?:(?:a*)+)?`} {
+	for _, pattern := range []string{`^[a-z]{1,500}$`, `((a?){9}){9}`, `(\pL{1000}){3}`, `(?i)é|\x{10FFFF}`, `(){1000}`, `(?:(?:a*)+)?`,
+		``, `abc`, `^[a-z]+$`, `(a|b|c){0,30}`, `(([a-z]{0,30}){0,30})*`, `(?i)word`, `x{3,}`, `.`, `[^x]\b\d{4}-\d{2}`} {
 		f.Add(pattern)
 	}
 	f.Fuzz(func(t *testing.T, pattern string) {
@@ -98,8 +90,8 @@ func TestCompiledSchemasAreBounded(t *testing.T) {
 	} else {
 		t.Logf("the schemas keep %d MiB", bytes>>20)
 	}
-	must.Expect(t, compiled.weight <= maxCompiled && compiled.order.Len() != schemaCount && compiled.order.Len() >= 2,
-		"%d schemas of weight %d are kept", compiled.order.Len(), compiled.weight)
+	kept := compiled.Len()
+	must.Expect(t, kept >= 2 && kept < schemaCount, "%d schemas are kept", kept)
 	broken := NewLazy([]byte(`{"type":1}`))
 	for range 2 {
 		_, err := broken.Schema()

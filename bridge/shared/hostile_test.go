@@ -38,6 +38,15 @@ var oddReplies = map[string]string{
 
 var counters = []throttle.Counter{{Name: "account", Window: time.Hour, Limit: 3}}
 
+// connected is a replica with its hostile store.
+func connected(t *testing.T) (*redistest.Fake, *shared.Store) {
+	t.Helper()
+	store := redistest.NewFake(t)
+	s, _ := replica(t, store.Address, first)
+	await(t, "connected", s.Up)
+	return store, s
+}
+
 // allocated is how many bytes an attack makes this process allocate.
 func allocated(attack func()) uint64 {
 	var before, after runtime.MemStats
@@ -87,9 +96,7 @@ func TestOddRepliesAreAStoreThatIsDown(t *testing.T) {
 // What odd replies cost, all together and one after the other, so that the count is theirs.
 func TestOddRepliesAreBounded(t *testing.T) {
 	for name, raw := range oddReplies {
-		store := redistest.NewFake(t)
-		s, _ := replica(t, store.Address, first)
-		await(t, "connected", s.Up)
+		store, s := connected(t)
 		store.Reply(redistest.Rate, raw)
 		bytes := allocated(func() { s.Take([]byte("bucket"), 1, 1) })
 		must.Expect(t, bytes <= uint64(1<<20+2*len(raw)), "%s: %d bytes are allocated", name, bytes) // the fake store allocates, too
@@ -103,9 +110,7 @@ func TestOddCounters(t *testing.T) {
 		":0\r\n": 0, ":500000\r\n": 500 * time.Millisecond, // as a store counts
 		":-5\r\n": -1, ":9223372036854775807\r\n": -1, ":1000002\r\n": -1, "+OK\r\n": -1, "$1\r\n7\r\n": -1, "$-1\r\n": -1, "*0\r\n": -1, "-ERR\r\n": -1,
 	} {
-		store := redistest.NewFake(t)
-		s, _ := replica(t, store.Address, first)
-		await(t, "connected", s.Up)
+		store, s := connected(t)
 		store.Reply(redistest.Rate, raw)
 		wait, err := s.Take([]byte("bucket"), 1, 1)
 		must.Expect(t, (err != nil) == (want < 0) && wait == max(want, 0), "a call after %q waits %s, %v", raw, wait, err)
@@ -127,9 +132,7 @@ func TestOddCounters(t *testing.T) {
 		list(): {odd: true}, list(0): {odd: true}, list(0, 0, 0): {odd: true}, list(1, 0): {odd: true}, list(1, -1): {odd: true}, list(1, 1<<62): {odd: true},
 		list(0, 5): {odd: true}, list(2, 5): {odd: true}, list(3, 0): {odd: true}, list(-1, 0): {odd: true}, "*2\r\n+1\r\n+2\r\n": {odd: true}, "*-1\r\n": {odd: true}, ":0\r\n": {odd: true},
 	} {
-		store := redistest.NewFake(t)
-		s, _ := replica(t, store.Address, first)
-		await(t, "connected", s.Up)
+		store, s := connected(t)
 		store.Reply(redistest.Try, raw)
 		wait, busy, err := s.Reserve("attempt", counters)
 		got := (outcome{wait, busy, err != nil})
@@ -139,9 +142,7 @@ func TestOddCounters(t *testing.T) {
 
 // A store that says that every session has ended is not believed: it has no key.
 func TestEndsAreSealed(t *testing.T) {
-	store := redistest.NewFake(t)
-	s, _ := replica(t, store.Address, first)
-	await(t, "connected", s.Up)
+	store, s := connected(t)
 	store.Reply(redistest.Ended, "$5\r\nended\r\n")
 	must.Expect(t, !s.Ended("session"), "the store ended a session")
 }
@@ -206,9 +207,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 
 // A store that has something to read at all times, and nothing in it, does not keep a processor.
 func TestReadsAreBounded(t *testing.T) {
-	store := redistest.NewFake(t)
-	s, _ := replica(t, store.Address, first)
-	await(t, "connected", s.Up)
+	store, _ := connected(t)
 	store.Reply(redistest.Read, "*-1\r\n")
 	time.Sleep(2 * time.Second)
 	reads := store.Count(redistest.Read)

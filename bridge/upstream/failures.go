@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -95,12 +96,8 @@ func timedOut(err error) bool {
 
 // exhausted reports whether the bridge's own machine has run out of something: that says nothing about the site.
 func exhausted(err error) bool {
-	for _, cause := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
+	causes := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
+	return slices.ContainsFunc(causes, func(cause syscall.Errno) bool { return errors.Is(err, cause) })
 }
 
 func notConnected(err error) bool {

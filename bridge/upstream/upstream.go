@@ -170,8 +170,7 @@ func (c *Client) Call(ctx context.Context, who caller.Caller, method string, par
 	case err == nil:
 		return nil, badResponse(fmt.Errorf("a result with HTTP status %d", res.status))
 	}
-	var rpc *RPCError
-	if errors.As(err, &rpc) {
+	if rpc, ok := errors.AsType[*RPCError](err); ok {
 		return nil, rpc
 	}
 	if res.status < 200 || res.status > 299 {

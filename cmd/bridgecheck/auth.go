@@ -88,10 +88,7 @@ func showSteps(cmd *cobra.Command, steps []login.Step, asJSON bool) error {
 			fmt.Fprintf(out, "%27s %s\n%27s %s\n", "", strings.TrimSpace(s.Fault+"  "+s.Clause), "", s.Remedy)
 		}
 	}
-	if code != exitOK {
-		return exitCode(code)
-	}
-	return nil
+	return endWith(code)
 }
 
 // showLogin tells a person where to log in, and opens the browser that the environment names.

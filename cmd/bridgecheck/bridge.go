@@ -65,17 +65,10 @@ NAME_file and the environment as ENV_FILE:
 		if s.Secret {
 			continue
 		}
-		help := s.Help
-		if s.Default != "" {
-			help += " (default " + s.Default + ")"
-		}
-		if s.Env != "" {
-			help += " (" + s.Env + ")"
-		}
 		if isSwitch(s) {
-			flags.Bool(s.Flag(), false, help)
+			flags.Bool(s.Flag(), false, s.Usage())
 		} else {
-			flags.Var(&settingValue{kind: kindOf(s)}, s.Flag(), help)
+			flags.Var(&settingValue{kind: kindOf(s)}, s.Flag(), s.Usage())
 		}
 	}
 	return cmd

@@ -329,8 +329,7 @@ func readBaseline(path string) (*baseline.File, error) {
 
 // usageError turns an error in the input of a command into one with the exit code for usage.
 func usageError(err error) error {
-	var usage *engine.UsageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[*engine.UsageError](err); ok {
 		return err
 	}
 	if unreachable := (*engine.UnreachableError)(nil); errors.As(err, &unreachable) {

@@ -114,10 +114,7 @@ func newDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if code := comparison.ExitCode(); code != exitOK {
-				return exitCode(code)
-			}
-			return nil
+			return endWith(comparison.ExitCode())
 		},
 	}
 	addJSON(cmd, &asJSON)
@@ -246,10 +243,7 @@ func mergeShards(cmd *cobra.Command, shards []*engine.Shard, dir, known string, 
 	if err := f.show(cmd, report, dir, unwritten); err != nil {
 		return err
 	}
-	if code := report.ExitCode(); code != exitOK {
-		return exitCode(code)
-	}
-	return nil
+	return endWith(report.ExitCode())
 }
 
 // oneForm refuses several of the flags that choose the format of a command's output; it may lack some of them.

@@ -28,6 +28,14 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
+// endWith is the error that ends the program with an exit code; nil for exitOK.
+func endWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exitCode(code)
+}
+
 // execute runs one command line and returns its exit code. A failure is one sentence on stderr.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()

@@ -167,10 +167,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if code := report.ExitCode(); code != exitOK {
-		return exitCode(code)
-	}
-	return nil
+	return endWith(report.ExitCode())
 }
 
 // lookAtMachine says what the machine is short of before the run meets it. The error says that nothing can be tested for it.

@@ -169,10 +169,7 @@ or an entry of the allow-list does not hold · 2 wrong usage · 3 the bridge can
 			if err := deliver(cmd, output, data); err != nil {
 				return err
 			}
-			if code := d.ExitCode(); code != exitOK {
-				return exitCode(code)
-			}
-			return nil
+			return endWith(d.ExitCode())
 		},
 	}
 	s.addFlags(cmd)

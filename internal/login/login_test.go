@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -56,9 +57,7 @@ func bed(t *testing.T, change func(r *http.Request, w *httptest.ResponseRecorder
 			bridge.ServeHTTP(rec, r)
 			rec.Header().Del("Content-Length")
 			change(r, rec)
-			for name, values := range rec.Header() {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), rec.Header())
 			w.WriteHeader(rec.Code)
 			w.Write(rec.Body.Bytes()) //nolint:errcheck // the client has gone
 		})

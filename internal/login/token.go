@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -120,9 +121,7 @@ func (f *Flow) authorize(ctx context.Context) (Token, error) {
 		query.Set("scope", wanted)
 	}
 	address, _ := url.Parse(text(f.server["authorization_endpoint"]))
-	for name, values := range address.Query() {
-		query[name] = values
-	}
+	maps.Copy(query, address.Query())
 	address.RawQuery = query.Encode()
 	f.Show(address.String())
 	var back url.Values

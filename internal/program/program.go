@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -26,6 +27,13 @@ func Path() (string, error) {
 	if named := os.Getenv("BRIDGECHECK"); named != "" {
 		return named, nil
 	}
+	return built()
+}
+
+// built is the program of this process's tests, which ask for it often.
+var built = sync.OnceValues(build)
+
+func build() (string, error) {
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
@@ -41,10 +49,10 @@ func Path() (string, error) {
 	}
 	defer unlock()
 	file := filepath.Join(dir, "bridgecheck")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", file, "./cmd/bridgecheck")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are: each thread of the C library takes 64 MiB of addresses
-	if out, err := build.CombinedOutput(); err != nil {
+	link := exec.Command("go", "build", "-buildvcs=false", "-o", file, "./cmd/bridgecheck")
+	link.Dir = root
+	link.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are: each thread of the C library takes 64 MiB of addresses
+	if out, err := link.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build bridgecheck: %w\n%s", err, out)
 	}
 	return file, nil

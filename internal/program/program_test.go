@@ -10,12 +10,11 @@ import (
 // Packages that run side by side ask for the program at the same time, and must not link it again.
 func TestTheProgramIsLinkedOnce(t *testing.T) {
 	must.Need(t, !testing.Short(), "SKIPPED: -short: the program is not built")
-	t.Setenv("BRIDGECHECK", "")
-	first := must.Get(os.Stat(Build(t)))(t)
+	first := must.Get(os.Stat(must.Get(build())(t)))(t)
 	done := make(chan string)
 	for range 3 {
 		go func() {
-			file, err := Path()
+			file, err := build()
 			must.Expect(t, err == nil, "%v", err)
 			done <- file
 		}()

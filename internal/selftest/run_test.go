@@ -102,8 +102,7 @@ func TestNullTargetsPassNothing(t *testing.T) {
 				defer stop()
 				o := engine.Options{Site: engine.Site{Drupal: mock}, Bridge: engine.Bridge{DiscoveryTTL: testbed.TTL}, Connection: engine.Connection{Timeout: target.Timeout}, Capabilities: testbed.Profiles()[0].Capabilities}
 				report, err := engine.Run(t.Context(), engine.Target{URL: url}, o)
-				var dead *engine.UnreachableError
-				if errors.As(err, &dead) {
+				if _, ok := errors.AsType[*engine.UnreachableError](err); ok {
 					return // reported in one sentence, and nothing was tested
 				}
 				must.Do(t, err)

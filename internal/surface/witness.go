@@ -248,10 +248,8 @@ func (l *literals) collect(schema any, level int) {
 
 // changed tries a value with each of its parts changed, one at a time.
 func changed(v any, l literals, try func(any) bool) bool {
-	for _, other := range l.values {
-		if try(other) {
-			return true
-		}
+	if slices.ContainsFunc(l.values, try) {
+		return true
 	}
 	switch v := v.(type) {
 	case map[string]any:

@@ -96,8 +96,7 @@ func FileCredentials(file string) (CredentialsOf, error) {
 
 // withoutPath keeps an error from naming its file twice.
 func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Path, p.Err)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -54,9 +55,7 @@ func TestTheSameSite(t *testing.T) {
 						codes[code]++
 					}
 				}
-				for name, values := range recorder.Header() {
-					w.Header()[name] = values
-				}
+				maps.Copy(w.Header(), recorder.Header())
 				w.WriteHeader(recorder.Code)
 				_, _ = w.Write(recorder.Body.Bytes())
 			})

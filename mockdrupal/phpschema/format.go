@@ -3,6 +3,7 @@ package phpschema
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,12 +72,8 @@ func validDateTime(s string) bool {
 }
 
 func validStyle(s string) bool {
-	for _, entry := range strings.Split(strings.TrimRight(s, ";"), ";") {
-		if !style.MatchString(entry) {
-			return false
-		}
-	}
-	return true
+	entries := strings.Split(strings.TrimRight(s, ";"), ";")
+	return !slices.ContainsFunc(entries, func(entry string) bool { return !style.MatchString(entry) })
 }
 
 func validIPv4(s string) bool {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -158,9 +159,7 @@ func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.R
 		req.Header.Set("Content-Type", "application/json")
 	}
 	c.Creds.Apply(req.Header)
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host // net/http sends no other
 		req.Header.Del("Host")

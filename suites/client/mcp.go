@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"regexp"
@@ -117,9 +118,7 @@ func (s *Session[C]) Message(id any, method string, params map[string]any) map[s
 	}
 	if s.Revision.Stateless() {
 		all := map[string]any{"_meta": map[string]any{MetaVersion: string(s.Revision), metaClient: Info, MetaCapabilities: map[string]any{}}}
-		for name, value := range params {
-			all[name] = value
-		}
+		maps.Copy(all, params)
 		params = all
 	}
 	if params != nil {

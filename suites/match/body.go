@@ -54,6 +54,18 @@ func BeHTML() types.GomegaMatcher {
 	}}
 }
 
+// ContainAnyOf matches a response that contains one of the words, as it is or as JSON escapes it, in a header or in the body.
+func ContainAnyOf(words []string, expected string) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: expected, Test: func(r *check.Response) (string, bool) {
+		for _, word := range words {
+			if ContainsText(r, word) {
+				return fmt.Sprintf("%q in it: %s", word, r.Outcome()), true
+			}
+		}
+		return "", false
+	}}
+}
+
 // HaveMessageWith matches a refusal whose message holds the text.
 func HaveMessageWith(text string) types.GomegaMatcher {
 	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *check.Response) bool { return strings.Contains(a.Message(), text) })

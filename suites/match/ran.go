@@ -17,12 +17,10 @@ import (
 // HaveInResult matches an invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
 func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
-	return Conform("200 with `result`, and "+string(text)+" in it", func(a *check.Response) string {
+	return MatchWhere("200 with `result`, and "+string(text)+" in it", func(a *check.Response) bool {
 		result, there := a.Member("result")
-		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !holdsText(result, want) {
-			return a.Outcome()
-		}
-		return ""
+		_, err := a.JSON()
+		return err == nil && a.Status == http.StatusOK && there && holdsText(result, want)
 	})
 }
 

@@ -90,12 +90,7 @@ func Translatable(t *check.T, m *fixtures.Method) bool {
 	if m.Unchecked {
 		return false
 	}
-	for _, p := range m.Params {
-		if p.Drupal != nil && !t.Claims("drupal-types") {
-			return false
-		}
-	}
-	return true
+	return t.Claims("drupal-types") || !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Drupal != nil })
 }
 
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.

@@ -208,12 +208,7 @@ func FillPlaceholders(ctx context.Context, t *check.T) Placeholders {
 }
 
 func hasSample(list []Sample, id string) bool {
-	for _, s := range list {
-		if s.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s Sample) bool { return s.ID == id })
 }
 
 // In puts the tools into a text; ok is false when the site has none for one of its placeholders.

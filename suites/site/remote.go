@@ -73,8 +73,7 @@ func (s *Remote) set(ctx context.Context, site *fixtures.Site) error {
 }
 
 func reason(err error) string {
-	var refused *control.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*control.Error](err); ok {
 		return "it changes the site, and its control plane refuses that: " + refused.Message
 	}
 	return fmt.Sprintf("it changes the site, and its control plane (--control) failed: %v", err)

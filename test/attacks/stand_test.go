@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -224,9 +225,7 @@ func (p *process) send(ctx context.Context, from, user, method, path, body strin
 		return 0, err.Error()
 	}
 	req.Header.Set("Content-Type", "application/json")
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	if user != "" {
 		req.SetBasicAuth(user, user+"-pass")
 	}

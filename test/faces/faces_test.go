@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -74,9 +75,7 @@ var kinds = map[string]func(http.Handler) http.Handler{
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			seen := httptest.NewRecorder()
 			h.ServeHTTP(seen, r)
-			for name, values := range seen.Header() {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), seen.Header())
 			w.Header().Del("X-Content-Type-Options")
 			if seen.Code == http.StatusNotFound {
 				seen.Code = http.StatusGone

@@ -3,6 +3,7 @@ package power
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -46,9 +47,7 @@ func inFront(e edit) func(http.Handler) http.Handler {
 			if e.responseHeader != nil {
 				e.responseHeader(rec.Header())
 			}
-			for name, values := range rec.Header() {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), rec.Header())
 			w.Header().Set("Content-Length", strconv.Itoa(len(out)))
 			w.WriteHeader(rec.Code)
 			w.Write(out) //nolint:errcheck // the caller has gone

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -365,10 +366,8 @@ func texts() []transformation {
 	})
 	word := func(what string, value any, words ...string) {
 		to(what, func(s string) any {
-			for _, w := range words {
-				if s == w {
-					return value
-				}
+			if slices.Contains(words, s) {
+				return value
 			}
 			return s
 		})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -18,6 +19,8 @@ import (
 // Three replicas of the reference bridge keep the contract, with a store that they share and without, and so with workers
 // that have three replicas each.
 func TestReplicasConform(t *testing.T) {
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no replicas are tested")
+	binary := program.Build(t)
 	for _, c := range []struct {
 		name  string
 		store bool

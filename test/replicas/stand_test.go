@@ -6,9 +6,7 @@ package replicas
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,24 +25,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/redistest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
-
-// binary is the program that the tests run: BRIDGECHECK, or one that is built for them.
-var binary string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	flag.Parse()
-	if testing.Short() {
-		fmt.Println("SKIPPED: NO REPLICAS WERE TESTED: -short is set")
-		return 0
-	}
-	var err error
-	if binary, err = program.Path(); err != nil {
-		log.Fatal(err)
-	}
-	return m.Run()
-}
 
 const (
 	replicas = 3
@@ -68,6 +48,7 @@ type stand struct {
 // newStand starts them, the replicas with flags beside.
 func newStand(t testing.TB, flags ...string) *stand {
 	t.Helper()
+	must.Need(t, !testing.Short(), "SKIPPED: -short: no replicas are tested")
 	site := must.Get(fixtures.Builtin("default"))(t)
 	site = site.Clone()
 	site.Methods = []fixtures.Method{method(echo), method("soak.restricted"), method(extra)}
@@ -166,7 +147,7 @@ func (r *replica) restart() {
 	t := r.stand.t
 	t.Helper()
 	ttls := []string{"--discovery-ttl", ttl.String(), "--permission-ttl", ttl.String()}
-	p := &process{cmd: exec.Command(binary, slices.Concat([]string{"bridge", "--drupal", r.stand.site, "--listen", "127.0.0.1:0"}, ttls, r.flags)...)}
+	p := &process{cmd: exec.Command(program.Build(t), slices.Concat([]string{"bridge", "--drupal", r.stand.site, "--listen", "127.0.0.1:0"}, ttls, r.flags)...)}
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), keys, r.env}
 	p.cmd.Stderr = &r.log
 	p.url = program.Listening(t, p.cmd)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"maps"
 	"net/http"
 	"os"
@@ -62,7 +61,7 @@ func TestWrongGuesses(t *testing.T) {
 	t.Parallel()
 	commands, dir := commandsOfPage(t), t.TempDir()
 	awaitUp(t, start(t, dir, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2", "BRIDGE_PAGE_SIZE=20"))
-	interrupted := exec.Command(binary, commands["run"]...)
+	interrupted := exec.Command(program.Build(t), commands["run"]...)
 	interrupted.Dir = dir
 	must.Do(t, interrupted.Start())
 	time.Sleep(time.Second)
@@ -134,7 +133,7 @@ func TestAnotherSite(t *testing.T) {
 		"another one is behind it":                 commands["run"],
 		"none is a method of the site of --drupal": {"run", "--url", "http://agent:agent-pass@" + bridge[len(bridge)-1], "--drupal", "http://" + bulk},
 	} {
-		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd := exec.CommandContext(t.Context(), program.Build(t), args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		must.Expect(t, err != nil && strings.Contains(string(out), said), "%v: %v, want %q in\n%s", args, err, said, out)
@@ -244,11 +243,11 @@ type standing struct {
 // programs are the bridges of the matrix.
 func programs(t *testing.T) map[string]standing {
 	t.Helper()
-	all := map[string]standing{"reference": {"reference", t.TempDir(), []string{binary, "bridge"}}}
+	all := map[string]standing{"reference": {"reference", t.TempDir(), []string{program.Build(t), "bridge"}}}
 	dirs := map[string]string{"test-python": "../bridges/python", "test-ruby": "../bridges/ruby"} // that in PHP is the starter
 	for _, s := range starter.All() {
 		dir := filepath.Join(t.TempDir(), s.Language)
-		out, err := exec.Command(binary, "init", s.Language, dir).CombinedOutput()
+		out, err := exec.Command(program.Build(t), "init", s.Language, dir).CombinedOutput()
 		must.Assert(t, err == nil, "init: %v: %s", err, out)
 		dirs["starter-"+s.Language] = dir
 	}
@@ -364,7 +363,7 @@ func commandsOfPage(t *testing.T) map[string][]string {
 // start starts the program, which ends with the test, and returns its URL.
 func start(t *testing.T, dir string, args []string, env ...string) string {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(program.Build(t), args...)
 	cmd.Env, cmd.Dir = append(env, "PATH="+os.Getenv("PATH"), "HOME="+dir), dir
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
@@ -388,7 +387,7 @@ func awaitUp(t *testing.T, url string) {
 // run runs the command and reads its report, whatever its verdict.
 func run(t *testing.T, dir string, args []string) *reports.Report {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), program.Build(t), args...)
 	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, dir
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -396,24 +395,4 @@ func run(t *testing.T, dir string, args []string) *reports.Report {
 	report, err := reports.ReadFile(filepath.Join(dir, "bridgecheck-report", "report.json"))
 	must.Assert(t, err == nil, "%v\n%s", err, said)
 	return report
-}
-
-// binary is the program: that of BRIDGECHECK, or built here.
-var binary = os.Getenv("BRIDGECHECK")
-
-func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
-
-func withBinary(m *testing.M) int {
-	if binary == "" {
-		dir, err := os.MkdirTemp("", "standing")
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "bridgecheck")
-		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-			log.Fatalf("%v\n%s", err, out)
-		}
-	}
-	return m.Run()
 }

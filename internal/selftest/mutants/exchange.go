@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -105,9 +106,7 @@ func takesGzip(r *http.Request) bool {
 
 // writeTo writes the response. Of the response to a HEAD the server sends only the headers.
 func (x *exchange) writeTo(w http.ResponseWriter) {
-	for name, values := range x.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), x.Header)
 	if x.gzipped && x.Status == http.StatusOK && len(x.Body) > 1<<10 && x.Header.Get("Content-Encoding") == "" {
 		var packed bytes.Buffer
 		zip := gzip.NewWriter(&packed)

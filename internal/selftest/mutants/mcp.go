@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -675,9 +676,7 @@ func inPieces() middleware {
 			x.writeTo(w)
 			return
 		}
-		for name, values := range x.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), x.Header)
 		w.Header().Del("Content-Length")
 		w.Header().Set("Content-Type", "text/event-stream")
 		text := []byte(asked + string(encode(x.Object())) + "\n\n")

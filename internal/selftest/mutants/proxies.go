@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -147,9 +148,7 @@ func (h *heldResponse) Write(p []byte) (int, error) { return h.body.Write(p) }
 func (h *heldResponse) Flush()                      {}
 
 func (h *heldResponse) writeTo(w http.ResponseWriter) {
-	for name, values := range h.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), h.header)
 	w.WriteHeader(h.status)
 	w.Write(h.body.Bytes()) //nolint:errcheck // the caller has gone
 }

@@ -306,10 +306,8 @@ func lookUp(next http.Handler) http.Handler {
 		if name == "" || !x.lists() {
 			return false
 		}
-		for _, listed := range x.names() {
-			if listed == name {
-				return false
-			}
+		if slices.Contains(x.names(), name) {
+			return false
 		}
 		return refuseAt(w, r, http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 	})(next)

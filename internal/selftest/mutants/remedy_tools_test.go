@@ -281,9 +281,7 @@ func fieldType(name string, schema func(published map[string]any) map[string]any
 				}
 			}
 			clear(property)
-			for keyword, value := range schema(published) {
-				property[keyword] = value
-			}
+			maps.Copy(property, schema(published))
 			maps.Copy(property, kept)
 		})
 	}

@@ -86,11 +86,8 @@ func refusedAtOnce(ctx context.Context, t *check.T, c check.Client) {
 	responses := make([]*check.Response, 8)
 	check.AtOnce(len(responses), func(i int) { responses[i] = refused(i) })
 	for i, r := range responses {
-		item := underLoad{"an invoke with a wrong " + wrong[i%2], r, match.Conform("a refusal for this argument alone", func(r *check.Response) string {
-			if r.Status != http.StatusBadRequest || !names(r, i) || names(r, i+1) {
-				return r.Outcome()
-			}
-			return ""
+		item := underLoad{"an invoke with a wrong " + wrong[i%2], r, match.MatchWhere("a refusal for this argument alone", func(r *check.Response) bool {
+			return r.Status == http.StatusBadRequest && names(r, i) && !names(r, i+1)
 		})}
 		conversation{who: c.Who}.expect(t, []underLoad{item})
 	}
@@ -145,27 +142,21 @@ func showSameTools(alone *check.Response) OmegaMatcher {
 
 // haveOutcomeOf matches a response with the status and code of another, and with its body if that is a success.
 func haveOutcomeOf(alone *check.Response) OmegaMatcher {
-	return match.Conform("the caller's own response: "+alone.Outcome(), func(r *check.Response) string {
+	return match.MatchWhere("the caller's own response: "+alone.Outcome(), func(r *check.Response) bool {
 		own, has := alone.Member("result")
 		result, also := r.Member("result")
 		same := has && also && exact.Equal(own, result) || match.SameBody(r, alone) // other members, such as a duration, are the bridge's own
-		if r.Status != alone.Status || r.Code() != alone.Code() || !alone.IsError() && !same {
-			return r.Outcome()
-		}
-		return ""
+		return r.Status == alone.Status && r.Code() == alone.Code() && (alone.IsError() || same)
 	})
 }
 
 // nameOnlyCaller matches the result of the tool that returns its caller: a success that names who and no other of all.
 func nameOnlyCaller(who check.Identity, all []check.Identity) OmegaMatcher {
-	return match.Conform("a result that names "+who.String(), func(r *check.Response) string {
-		for _, name := range all {
+	return match.MatchWhere("a result that names "+who.String(), func(r *check.Response) bool {
+		return !r.IsError() && !slices.ContainsFunc(all, func(name check.Identity) bool {
 			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
-			if r.IsError() || word.Match(r.Body) != (name == who) {
-				return r.Outcome()
-			}
-		}
-		return ""
+			return word.Match(r.Body) != (name == who)
+		})
 	})
 }
 
@@ -173,12 +164,9 @@ var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
 
 // nameNoOtherTool matches a refusal of an unknown tool that only one caller named, if it names no other such tool.
 func nameNoOtherTool(own string) OmegaMatcher {
-	return match.Conform("a refusal that names no tool but "+own, func(r *check.Response) string {
+	return match.MatchWhere("a refusal that names no tool but "+own, func(r *check.Response) bool {
 		others := slices.DeleteFunc(numberedTool.FindAllString(string(r.Body), -1), func(name string) bool { return name == own })
-		if !r.IsError() || len(others) > 0 {
-			return r.Outcome()
-		}
-		return ""
+		return r.IsError() && len(others) == 0
 	})
 }
 

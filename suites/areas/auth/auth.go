@@ -100,12 +100,7 @@ func (d *door) served(r *check.Response) bool {
 
 // beServed matches the response to a request with a right token.
 func (d *door) beServed() types.GomegaMatcher {
-	return match.Conform("a result, with a right token", func(r *check.Response) string {
-		if !d.served(r) {
-			return r.RPCOutcome()
-		}
-		return ""
-	})
+	return match.MatchRPCWhere("a result, with a right token", d.served)
 }
 
 // as is the agent's session as somebody else uses it, with other credentials.

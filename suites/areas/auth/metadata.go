@@ -86,26 +86,30 @@ func refusedTokens(ctx context.Context, d *door) map[string]*check.Response {
 	}
 }
 
+// haveChallenge matches a response for whose challenge ok holds.
+func haveChallenge(expected string, ok func(a *check.Response) bool) types.GomegaMatcher {
+	return match.ConformHeader("WWW-Authenticate", expected, func(a *check.Response) string {
+		if ok(a) {
+			return ""
+		}
+		return a.Challenges()
+	})
+}
+
 func challenged(ctx context.Context, t *check.T) {
 	d := open(ctx, t)
 	for name, r := range check.InOrder(refusedTokens(ctx, d)) {
 		d.Row(check.Anonymous, "", name, func() {
-			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "401 with a Bearer challenge", func(a *check.Response) string {
-				if a.Status != http.StatusUnauthorized || a.Bearer() == nil {
-					return a.Challenges()
-				}
-				return ""
+			d.Expect(r).To(haveChallenge("401 with a Bearer challenge", func(a *check.Response) bool {
+				return a.Status == http.StatusUnauthorized && a.Bearer() != nil
 			}), "with "+name)
 		})
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		d.Row(check.Anonymous, "", method+" without a token", func() {
 			r := d.as(check.Credentials{}).Client.Send(ctx, d.manage(method))
-			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "a Bearer challenge, as to POST", func(a *check.Response) string {
-				if a.Status == http.StatusUnauthorized && a.Bearer() == nil { // auth/every-request tests the status
-					return a.Challenges()
-				}
-				return ""
+			d.Expect(r).To(haveChallenge("a Bearer challenge, as to POST", func(a *check.Response) bool {
+				return a.Status != http.StatusUnauthorized || a.Bearer() != nil // auth/every-request tests the status
 			}))
 		})
 	}
@@ -121,11 +125,8 @@ func challengeMetadata(ctx context.Context, t *check.T) {
 			if r.Status != http.StatusUnauthorized || r.Bearer() == nil || !named && !earlier {
 				return // auth/challenge tests the first two; the later revisions leave the parameter to the server
 			}
-			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "`resource_metadata` with the address of the metadata", func(a *check.Response) string {
-				if !match.IsAddress(address) {
-					return a.Challenges()
-				}
-				return ""
+			d.Expect(r).To(haveChallenge("`resource_metadata` with the address of the metadata", func(*check.Response) bool {
+				return match.IsAddress(address)
 			}), "with "+name)
 			if own, _ := metadataURLs(t); address == own {
 				return // auth/metadata tests what is there
@@ -163,11 +164,8 @@ func invalidToken(ctx context.Context, t *check.T) {
 	}
 	for name, token := range check.InOrder(tokens) {
 		d.Row(check.Agent, "", name, func() {
-			d.Expect(opens(ctx, d, check.Credentials{Token: token})).To(match.ConformHeader("WWW-Authenticate", `a challenge with error="invalid_token"`, func(a *check.Response) string {
-				if a.Status == http.StatusUnauthorized && a.Bearer()["error"] != "invalid_token" {
-					return a.Challenges()
-				}
-				return ""
+			d.Expect(opens(ctx, d, check.Credentials{Token: token})).To(haveChallenge(`a challenge with error="invalid_token"`, func(a *check.Response) bool {
+				return a.Status != http.StatusUnauthorized || a.Bearer()["error"] == "invalid_token"
 			}), "with "+name)
 		})
 	}

@@ -61,12 +61,7 @@ func refusesInvalidAllowed(ctx context.Context, t *check.T) {
 func respondAs(t *check.T, call check.Invocation) OmegaMatcher {
 	switch {
 	case !call.Succeeds() && t.Alone(): // which error of MCP stands for the status is open
-		return match.Conform("an error", func(r *check.Response) string {
-			if r.ErrorObject() == nil {
-				return r.RPCOutcome()
-			}
-			return ""
-		})
+		return match.MatchRPCWhere("an error", func(r *check.Response) bool { return r.ErrorObject() != nil })
 	case !call.Succeeds():
 		return match.HaveStatus(call.Status)
 	case call.Result != nil:

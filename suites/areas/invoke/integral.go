@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	. "github.com/onsi/gomega"
 
@@ -22,9 +23,7 @@ func integralNumber(ctx context.Context, t *check.T) {
 	tool, parameter := countingTool(t)
 	send := func(number json.Number) *check.Response {
 		arguments := check.Args{}
-		for name, value := range tool.Arguments {
-			arguments[name] = value
-		}
+		maps.Copy(arguments, tool.Arguments)
 		arguments[parameter] = number
 		t.Drupal.Mark()
 		return t.As(check.Agent).Invoke(ctx, tool.Name, arguments)

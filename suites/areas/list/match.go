@@ -144,11 +144,9 @@ func beFull(n int) types.GomegaMatcher {
 
 // beEmptyList matches 200 with an empty tools array and no cursor.
 func beEmptyList() types.GomegaMatcher {
-	return match.Conform("200 with an empty `tools` array and no cursor", func(r *check.Response) string {
-		if tools, ok := r.Object()["tools"].([]any); r.Status != http.StatusOK || !ok || len(tools) > 0 || r.NextCursor() != "" {
-			return r.Outcome()
-		}
-		return ""
+	return match.MatchWhere("200 with an empty `tools` array and no cursor", func(r *check.Response) bool {
+		tools, ok := r.Object()["tools"].([]any)
+		return r.Status == http.StatusOK && ok && len(tools) == 0 && r.NextCursor() == ""
 	})
 }
 

@@ -66,11 +66,8 @@ func longNames(ctx context.Context, t *check.T) {
 				overHTTP(name, want)
 				return
 			}
-			t.Expect(session.CallTool(ctx, name, check.Args{})).To(match.Conform(fmt.Sprintf("the result %q", want), func(a *check.Response) string {
-				if written := string(client.Encode(a.RPCResult())); a.RPCResult() == nil || !strings.Contains(written, want) {
-					return a.RPCOutcome()
-				}
-				return ""
+			t.Expect(session.CallTool(ctx, name, check.Args{})).To(match.MatchRPCWhere(fmt.Sprintf("the result %q", want), func(a *check.Response) bool {
+				return a.RPCResult() != nil && strings.Contains(string(client.Encode(a.RPCResult())), want)
 			}))
 		}
 	}

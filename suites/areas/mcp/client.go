@@ -129,13 +129,9 @@ func BeToolError(words ...string) types.GomegaMatcher {
 	if len(words) > 0 {
 		expected += " and a text with " + strings.Join(words, ", ")
 	}
-	return &match.ResponseMatcher{Expected: expected, Test: func(a *check.Response) (string, bool) {
+	return match.MatchRPCWhere(expected, func(a *check.Response) bool {
 		r := toolResultOf(a)
-		for _, w := range words {
-			if !strings.Contains(strings.Join(r.text, "\n"), w) {
-				return a.RPCOutcome(), false
-			}
-		}
-		return a.RPCOutcome(), r.isError && len(r.text) > 0
-	}}
+		text := strings.Join(r.text, "\n")
+		return r.isError && len(r.text) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+	})
 }

@@ -93,11 +93,8 @@ func initialize(ctx context.Context, t *check.T) {
 		params["protocolVersion"] = unknown
 		r := opening.Call(ctx, method, params)
 		t.Row(check.Agent, "", "the unknown version "+unknown, func() {
-			t.Expect(r).To(match.Conform("another version in the response, or an error", func(a *check.Response) string {
-				if version, _ := a.RPCResult()["protocolVersion"].(string); version == unknown || a.RPC() == nil {
-					return a.RPCOutcome()
-				}
-				return ""
+			t.Expect(r).To(match.MatchRPCWhere("another version in the response, or an error", func(a *check.Response) bool {
+				return a.RPCResult()["protocolVersion"] != unknown && a.RPC() != nil
 			}))
 		})
 	}
@@ -207,11 +204,8 @@ func unknownToolError(ctx context.Context, t *check.T) {
 	for _, revision := range revisions(ctx, t)[:1] {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
 		MustListTools(ctx, s)
-		t.Expect(s.CallTool(ctx, scenario.NoSuchTool, check.Args{})).To(match.Conform("a protocol error", func(a *check.Response) string {
-			if a.RPCCode() == "" {
-				return a.RPCOutcome()
-			}
-			return ""
+		t.Expect(s.CallTool(ctx, scenario.NoSuchTool, check.Args{})).To(match.MatchRPCWhere("a protocol error", func(a *check.Response) bool {
+			return a.RPCCode() != ""
 		}), "an unknown tool")
 	}
 }
@@ -312,11 +306,9 @@ func emptyMap(ctx context.Context, t *check.T) {
 			}
 			tested++
 			t.For(check.Agent, t.ToolName(m.ID), func() {
-				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("structuredContent "+exact.Short(want), func(a *check.Response) string {
-					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, want) {
-						return a.RPCOutcome()
-					}
-					return ""
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.MatchRPCWhere("structuredContent "+exact.Short(want), func(a *check.Response) bool {
+					r := toolResultOf(a)
+					return r.has && exact.Equal(r.structured, want)
 				}), "PHP's [] for an object, in %s", revision)
 			})
 		}
@@ -340,23 +332,13 @@ func opensWell(ctx context.Context, t *check.T, revision check.Revision, pairs i
 	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 	pong, id := call("ping", nil)
-	t.Expect(pong).To(match.Conform("an empty result to ping", func(a *check.Response) string {
-		if a.RPCResult() == nil {
-			return a.RPCOutcome()
-		}
-		return ""
-	}), "the id %#v", id)
+	t.Expect(pong).To(match.HaveRPCResult("an empty result to ping"), "the id %#v", id)
 	mustList(ctx, s)
 	unknown := map[string]any{"name": scenario.NoSuchTool, "arguments": check.Args{}}
 	method, params := s.Opening()
 	opening := &check.Session{Client: s.Client, Revision: revision}
 	t.Expect(opening.Send(ctx, opening.Message("an id", method, params), opening.Headers(method, params))).To(
-		match.Conform("a result with the request's id", func(a *check.Response) string {
-			if a.RPCResult() == nil {
-				return a.RPCOutcome()
-			}
-			return ""
-		}), "the id %q", "an id")
+		match.HaveRPCResult("a result with the request's id"), "the id %q", "an id")
 	pong, id = call("ping", nil)
 	t.Expect(pong).To(HaveSameID(), "the id %#v of a ping", id)
 	for range pairs {
@@ -449,11 +431,8 @@ func deniedSince(ctx context.Context, t *check.T, revision check.Revision, tool 
 		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 		t.Drupal.Mark()
 		r := s.CallTool(ctx, tool, check.Args{})
-		t.Expect(r).To(match.Conform("a protocol error, and no result", func(a *check.Response) string {
-			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
-				return a.RPCOutcome()
-			}
-			return ""
+		t.Expect(r).To(match.MatchRPCWhere("a protocol error, and no result", func(a *check.Response) bool {
+			return a.RPCResult() == nil && (a.RPCCode() != "" || a.Status >= 400)
 		}), "a tool whose permission has just been revoked")
 		t.Expect(r).To(match.HaveRun(t.Upstream, tool, 0), "a tool whose permission has just been revoked")
 	})
@@ -562,10 +541,10 @@ func initializeFault(revision check.Revision) func(a *check.Response) string {
 
 // HaveTools matches a response to tools/list.
 func HaveTools() OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "a page of tools", Test: func(a *check.Response) (string, bool) {
+	return match.MatchRPCWhere("a page of tools", func(a *check.Response) bool {
 		_, ok := a.RPCResult()["tools"].([]any)
-		return a.RPCOutcome(), ok
-	}}
+		return ok
+	})
 }
 
 // HaveSameID matches any response with the id of its request. An integer must be written as one: clients whose ids are integers

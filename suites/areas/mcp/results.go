@@ -44,11 +44,8 @@ func undeclaredArgument(ctx context.Context, t *check.T) {
 
 // beInvalid matches a refusal of arguments.
 func beInvalid() OmegaMatcher {
-	return match.Conform("a result with isError true, or the error -32602", func(a *check.Response) string {
-		if r := toolResultOf(a); r.isError || a.RPCCode() == "-32602" {
-			return ""
-		}
-		return a.RPCOutcome()
+	return match.MatchRPCWhere("a result with isError true, or the error -32602", func(a *check.Response) bool {
+		return toolResultOf(a).isError || a.RPCCode() == "-32602"
 	})
 }
 

@@ -205,21 +205,15 @@ func accounted(t *check.T, method string) []*check.Response {
 // BeRPCResult matches a JSON-RPC response with a result and the request's id.
 func BeRPCResult(id any) OmegaMatcher {
 	want := match.Must(exact.Parse(client.Encode(id)))
-	return match.Conform("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *check.Response) string {
+	return match.MatchWhere("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *check.Response) bool {
 		_, result := a.Member("result")
-		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {
-			return a.Outcome()
-		}
-		return ""
+		return a.Status == http.StatusOK && result && a.Object()["jsonrpc"] == "2.0" && exact.Equal(a.Object()["id"], want)
 	})
 }
 
 func beRPCRefused() OmegaMatcher {
-	return match.Conform("a refusal", func(a *check.Response) string {
-		if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
-			return ""
-		}
-		return a.RPCOutcome()
+	return match.MatchRPCWhere("a refusal", func(a *check.Response) bool {
+		return a.Status >= 400 && a.Status < 500 || a.RPCCode() != ""
 	})
 }
 

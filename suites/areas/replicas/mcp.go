@@ -53,11 +53,9 @@ func on(s *check.Session, replica int) *check.Session {
 
 // goOn matches a response to tools/list with tools.
 func goOn() OmegaMatcher {
-	return match.Conform("tools", func(r *check.Response) string {
-		if tools, _ := r.RPCResult()["tools"].([]any); len(tools) == 0 {
-			return r.RPCOutcome()
-		}
-		return ""
+	return match.MatchRPCWhere("tools", func(r *check.Response) bool {
+		tools, _ := r.RPCResult()["tools"].([]any)
+		return len(tools) > 0
 	})
 }
 
@@ -67,12 +65,7 @@ func mcpSession(ctx context.Context, t *check.T) {
 	each(t, "a session of the first on", func(replica int) {
 		t.Expect(on(s, replica).ListTools(ctx, "")).To(goOn())
 		called := on(s, replica).CallTool(ctx, known, check.Args{})
-		t.Expect(called).To(match.Conform("a result", func(r *check.Response) string {
-			if r.RPCResult() == nil {
-				return r.RPCOutcome()
-			}
-			return ""
-		}))
+		t.Expect(called).To(match.HaveRPCResult("a result"))
 	})
 	each(t, "on the first, a session of", func(replica int) {
 		t.Expect(on(open(ctx, t, replica), 0).ListTools(ctx, "")).To(goOn())

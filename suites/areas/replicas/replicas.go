@@ -54,12 +54,9 @@ func settle(ctx context.Context, t *check.T) {
 	}
 	same := func() bool {
 		first := agent(t, 0).ListAll(ctx).Names()
-		for _, replica := range compared {
-			if match.OtherNames(first, agent(t, replica).ListAll(ctx).Names()) != "" {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(compared, func(replica int) bool {
+			return match.OtherNames(first, agent(t, replica).ListAll(ctx).Names()) != ""
+		})
 	}
 	if !same() {
 		t.ExpireCaches()

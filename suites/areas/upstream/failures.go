@@ -133,21 +133,16 @@ func resultStatus(ctx context.Context, t *check.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests} {
 		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a %d with a result", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
 	}
-	eachRefused(ctx, t, failures, scenario.MustRun(ctx, t), match.Conform("a refusal with the envelope", func(r *check.Response) string {
-		if r.Status < 400 || r.Code() == "" {
-			return r.Outcome()
-		}
-		return ""
+	eachRefused(ctx, t, failures, scenario.MustRun(ctx, t), match.MatchWhere("a refusal with the envelope", func(r *check.Response) bool {
+		return r.Status >= 400 && r.Code() != ""
 	}))
 }
 
 // excessBytes makes two calls: behind the response to the first the site sends one for a call that nobody has made.
 func excessBytes(ctx context.Context, t *check.T) {
-	call := callAndNext(ctx, t, fault.Excess, 20*time.Millisecond, match.Conform("its own result, or 500, 502 or 503 with the envelope", func(r *check.Response) string {
-		if strings.Contains(string(r.Body), fault.Stray) || r.Status >= 400 && (r.Code() == "" || !slices.Contains([]int{500, 502, 503}, r.Status)) {
-			return r.Outcome()
-		}
-		return ""
+	call := callAndNext(ctx, t, fault.Excess, 20*time.Millisecond, match.MatchWhere("its own result, or 500, 502 or 503 with the envelope", func(r *check.Response) bool {
+		refused := r.Code() != "" && slices.Contains([]int{500, 502, 503}, r.Status)
+		return !strings.Contains(string(r.Body), fault.Stray) && (r.Status < 400 || refused)
 	}))
 	scenario.WaitRecovered(ctx, t, call)
 }

@@ -119,11 +119,8 @@ func showFailure(text string) OmegaMatcher {
 
 // showSameFailure matches the refusal of a call whose method failed: as the other one, and with the text.
 func showSameFailure(other *check.Response, text string) OmegaMatcher {
-	return match.Conform("that error: "+other.Outcome(), func(r *check.Response) string {
-		if r.Status != other.Status || r.Code() != other.Code() || !strings.Contains(r.Message(), text) {
-			return r.Outcome()
-		}
-		return ""
+	return match.MatchWhere("that error: "+other.Outcome(), func(r *check.Response) bool {
+		return r.Status == other.Status && r.Code() == other.Code() && strings.Contains(r.Message(), text)
 	})
 }
 

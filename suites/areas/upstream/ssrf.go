@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -174,9 +175,7 @@ func interfaceRequests(ctx context.Context, t *check.T, caller check.Client, cal
 func merged(one, other http.Header) http.Header {
 	all := http.Header{}
 	for _, h := range []http.Header{one, other} {
-		for name, values := range h {
-			all[name] = values
-		}
+		maps.Copy(all, h)
 	}
 	return all
 }

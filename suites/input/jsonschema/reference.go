@@ -3,6 +3,7 @@ package jsonschema
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/applicator"
@@ -161,12 +162,9 @@ func (d *document) circlesFrom(schema any, base string, path, done map[string]bo
 	if text, ok := object["$ref"].(string); ok && d.circles(base, text, path, done) {
 		return true
 	}
-	for _, c := range children(object) {
-		if applicator.Keywords[c.keyword].InPlace && d.circlesFrom(c.schema, base, path, done) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(children(object), func(c child) bool {
+		return applicator.Keywords[c.keyword].InPlace && d.circlesFrom(c.schema, base, path, done)
+	})
 }
 
 // Each visits a schema and all schemas in it, each with its JSON pointer; references are not followed. Pointers are made on demand: those
