@@ -15,6 +15,8 @@ import (
 // accessMutants show or run what the caller has no permission for, or mix callers up.
 func accessMutants() []Mutant {
 	return []Mutant{
+		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the calls under way are in one map, by the request's id",
+			Middleware: cancelByID()},
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
 			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
 		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: beforeBridge(func(r *http.Request) {

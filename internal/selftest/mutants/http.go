@@ -91,7 +91,7 @@ func httpMutants() []Mutant {
 			Middleware: onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))},
 		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again",
 			Middleware: onRefusal(atStatus(http.StatusUnsupportedMediaType, setHeader("Connection", "close")))},
-		{Name: "closes-after-401", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "who has no credentials is turned away before the request is read",
+		{Name: "closes-after-401", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "who has no credentials is turned away first",
 			Middleware: onRefusal(atStatus(http.StatusUnauthorized, setHeader("Connection", "close")))},
 		{Name: "tools-path-redirects-to-the-manual", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "who looks around in a browser finds the manual",
 			Middleware: redirectAt("/mcp/tools", "https://docs.example/tools")},
@@ -127,7 +127,7 @@ func httpVariants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "tools-path-redirects-to-its-slash", Why: "Go's ServeMux and others redirect to the path with a slash where that is a subtree; the page with the link is the framework's",
+		{Name: "tools-path-redirects-to-its-slash", Why: "Go's ServeMux and others do where that is a subtree, with a page of their own",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				slashless := strings.HasSuffix(r.URL.Path, "/mcp/tools")
 				if slashless {

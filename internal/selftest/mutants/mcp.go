@@ -60,7 +60,8 @@ func mcpMutants() []Mutant {
 					m.Response["error"] = map[string]any{"code": -32603, "message": "Tool schema cannot be advertised."}
 				}
 			})},
-		{Name: "mcp-401-without-challenge", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "the headers of a refusal are those of the three endpoints alone",
+		{Name: "mcp-401-without-challenge", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+			Why:        "the headers of a refusal are those of the three endpoints alone",
 			Middleware: onResponse(toMCP, atStatus(http.StatusUnauthorized, dropHeader("Www-Authenticate")))},
 		{Name: "mcp-401-without-challenge-to-a-call", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "the site's 401 to a call becomes another",
 			Middleware: onRPC("tools/call", func(m *rpc) {

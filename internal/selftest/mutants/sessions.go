@@ -242,7 +242,6 @@ func mcpCallerMutants() []Mutant {
 					result["content"] = mapValues(result["content"], onStrings(inASCII))
 				}
 			})},
-		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the calls under way are in one map of the server, by the id of the request", Middleware: cancelByID()},
 		{Name: "mcp-numerals-are-numbers", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "an SDK makes of the arguments what the schema declares",
 			Middleware: onMCPCall(func(params map[string]any) {
 				arguments := objectIn(params, "arguments")

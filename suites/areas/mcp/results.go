@@ -140,7 +140,7 @@ func traceContext(ctx context.Context, t *check.T) {
 	headers := s.Headers("tools/call", params)
 	s.Send(ctx, message, headers).MustMeet(match.BeToolResult(), "mcp/*", "invoke/*")
 	meta := params["_meta"].(map[string]any)
-	// That nobody samples the trace is no reason to lose it; one that is sampled is the case that bridges handle.
+	// The flags say that the trace is not sampled: some forward only those that are.
 	meta["traceparent"], meta["tracestate"] = "00-"+traceID+"-00f067aa0ba902b7-00", traceState
 	t.Drupal.Mark()
 	r := s.Send(ctx, message, headers)

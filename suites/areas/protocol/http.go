@@ -214,7 +214,8 @@ func trailingAndCase(ctx context.Context, t *check.T) {
 			t.Expect(r).To(match.KeepEnvelope())
 		})
 	}
-	for _, path := range slices.DeleteFunc([]string{check.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x", "/mcp/", "/mcp/tools", "/mcp/tools/"}, isTool) {
+	for _, path := range slices.DeleteFunc([]string{check.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x",
+		"/mcp/", "/mcp/tools", "/mcp/tools/"}, isTool) {
 		t.Row(check.Agent, "", path, func() {
 			r := t.As(check.Agent).Send(ctx, check.Request{Path: path})
 			t.Expect(r).To(stayOnTheHost("/mcp"))
