@@ -81,7 +81,7 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 		}
 	}
 	tested := 0
-	cases := slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5))
+	cases := slices.Concat(scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10))
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {
