@@ -158,6 +158,14 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
+		{Name: "semantic-invalid-without-a-message", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Peer, Why: "the message is made of the parameter, and the method names none",
+			Middleware: onInvoke(func(x *exchange) {
+				e, _ := x.Object()["error"].(map[string]any)
+				if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil && data["parameter"] == nil {
+					e["message"] = ""
+					x.Set(http.StatusBadRequest, map[string]any{"error": e})
+				}
+			})},
 		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
 			e, _ := x.Object()["error"].(map[string]any)
 			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {

@@ -167,7 +167,9 @@ func semanticInvalid400(ctx context.Context, t *check.T) {
 		if tool.Fails().Code == scenario.RPCInvalidParams {
 			tested++
 			t.For(check.Agent, tool.Name, func() {
-				t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(400, "invalid_params"))
+				r := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(match.BeRefused(400, "invalid_params"))
+				t.Expect(r).To(match.KeepEnvelope())
 			})
 		}
 	}
