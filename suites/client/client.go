@@ -83,17 +83,26 @@ type Request struct {
 	Until   func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
 }
 
-// Rewind makes the body start again; false where it cannot.
-func (r *Request) Rewind() bool {
-	if r.Body == nil {
-		return true
+// body is what one attempt reads: a copy where there can be another, for net/http may go on reading after a response or an error.
+// again reports whether there can be one.
+func (r *Request) body() (body io.Reader, again bool) {
+	switch body := r.Body.(type) {
+	case nil:
+		return nil, true
+	case *bytes.Reader:
+		attempt := *body
+		return &attempt, true
+	case *strings.Reader:
+		attempt := *body
+		return &attempt, true
 	}
-	seeker, ok := r.Body.(io.Seeker)
-	if !ok {
-		return false
-	}
-	_, err := seeker.Seek(0, io.SeekStart)
-	return err == nil
+	return r.Body, false
+}
+
+// Repeatable reports whether the request can be sent again.
+func (r *Request) Repeatable() bool {
+	_, again := r.body()
+	return again
 }
 
 // InvokeRequest posts a body of any kind to invoke, as application/json.
@@ -146,7 +155,8 @@ func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.R
 	if r.Address != "" {
 		target = r.Address
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, target, r.Body)
+	body, _ := r.body()
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, body)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +217,7 @@ func (c Client) Exchange(ctx context.Context, r Request, a *Response, limit time
 			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
 	}
 	defer resp.Body.Close()
-	if r.Path == MCPPath && toSlash(resp) && r.Rewind() {
+	if r.Path == MCPPath && toSlash(resp) && r.Repeatable() {
 		c.slash.Store(true)
 		return c.Exchange(ctx, r, a, limit)
 	}

@@ -26,7 +26,7 @@ const (
 // resendIfDropped sends the request again, on a connection of its own, where the bridge dropped the connection and the
 // request cannot run twice.
 func (s *sending) resendIfDropped(dropped bool) {
-	if !dropped || !s.Policy.Resend || !s.request.Rewind() || s.mayRun() && !s.unseenBySite() {
+	if !dropped || !s.Policy.Resend || !s.request.Repeatable() || s.mayRun() && !s.unseenBySite() {
 		return
 	}
 	s.response.Err, s.request.Fresh = nil, true
@@ -88,7 +88,7 @@ func (s *sending) waitWhileBusy() {
 		}
 		pause = max(pause, firstWait<<n)
 		unsafe := a.Status != http.StatusTooManyRequests && (!run.Responded && !asked || s.mayRun())
-		if !busy || pause > longestWait || unsafe || !s.request.Rewind() {
+		if !busy || pause > longestWait || unsafe || !s.request.Repeatable() {
 			break
 		}
 		if !s.retryAfter(pause) {
@@ -165,7 +165,7 @@ func (s *sending) waitForPlace() {
 		if run.futileWaits.Load() >= maxFutile {
 			return
 		}
-		if n >= maxRetries && served == false || s.waited() > ofACheck || pause > longestWait || !s.request.Rewind() {
+		if n >= maxRetries && served == false || s.waited() > ofACheck || pause > longestWait || !s.request.Repeatable() {
 			if served == true && pause <= longestWait {
 				s.Exempt(fmt.Sprintf("the bridge limits how often %s may call %s, and the check calls more often: raise that limit of the bridge while it is tested", s.Who, cmp.Or(tool, s.kind)))
 				return
