@@ -15,7 +15,8 @@ import (
 // accessMutants show or run what the caller has no permission for, or mix callers up.
 func accessMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the calls under way are in one map, by the request's id",
+		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why:        "the calls under way are in one map, by the request's id",
 			Middleware: cancelByID()},
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
 			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
@@ -132,7 +133,8 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 			}
 		})},
-		{Name: "flights-shared-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "who asks while a fetch for the same account runs waits for that one, whatever the password is",
+		{Name: "flights-shared-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why:        "who asks while a fetch for the same account runs waits for that one, whatever the password is",
 			Middleware: shareFlightByName()},
 		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
 			Why: "every caller gets the first caller's list", Middleware: shareFirstResponse(toList, func(r *http.Request) string { return r.URL.RawQuery })},

@@ -407,8 +407,8 @@ func victim(ctx context.Context, t *check.T) (check.Identity, check.Credentials)
 	return who, creds
 }
 
-// wrongDuringRight lists with a wrong password, or a wrong token, while the first list of the same account with the right one is on
-// its way: requests that share a fetch must have the same credentials.
+// wrongDuringRight lists with a wrong password while the first list of the same account with the right one is on its way: requests
+// that share a fetch must have the same credentials.
 func wrongDuringRight(ctx context.Context, t *check.T, anonymous *check.Response) {
 	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	creds, _ := t.CredentialsOf(who)

@@ -223,12 +223,11 @@ func callsThatHang(ctx context.Context, t *check.T, hangs []scenario.SiteFailure
 		}
 	}
 	// A bridge that sends its next call on a connection whose response is due has that response once the first fault ends.
-	late := time.AfterFunc(lateBy, disarms[0])
-	serving = serves(ctx, t, call) // before the next request, whatever came
-	if late.Stop() {
-		disarms[0]()
+	if len(disarms) > 0 {
+		time.AfterFunc(lateBy, disarms[0])
+		defer disarms[0]()
 	}
-	return responses, serving
+	return responses, serves(ctx, t, call) // before the next request, whatever came
 }
 
 // lateBy is how long a late response is behind the next call.
