@@ -58,6 +58,7 @@ type plan struct {
 type started struct {
 	exec         string
 	replicas     int      // that exec starts
+	alone        bool     // one process of it at a time, as the user says
 	mcpStdio     string   // command that is the bridge on stdio; "": none
 	stdioAlone   bool     // the bridge is on stdio and nowhere else
 	env          []string // names of variables that the bridge receives
@@ -99,7 +100,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: v.Target(), mockListen: v.MockListen, moreURLs: v.MoreURLs, failFast: v.FailFast, withModule: v.WithModule, reportDir: v.ReportDir, file: &v.File,
-		started:  started{exec: v.Exec, replicas: v.Replicas, mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout)},
+		started:  started{exec: v.Exec, replicas: v.Replicas, alone: v.Jobs == 1, mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout)},
 		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
 	switch {

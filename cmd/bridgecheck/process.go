@@ -122,11 +122,32 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 		return err
 	}
 	for range plan.replicas - 1 {
-		if err := s.replicate(ctx, plan, group, log, env, o.Capabilities); err != nil {
+		r, err := s.another(ctx, plan, log, env, o.Capabilities)
+		if err != nil {
+			return err
+		}
+		s.replicas = append(s.replicas, r)
+		if err := r.Start(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.setApart(ctx, plan, log, env, o.Capabilities)
+}
+
+// setApart makes ready the process of the bridge whose permission TTL is not its discovery TTL: for the bridge under test they are
+// alike, as the checks wait for them. It has a site of its own name, so that nothing it stores is taken for the other's.
+func (s *stage) setApart(ctx context.Context, plan *plan, log *bridgeLog, env, capabilities []string) error {
+	if s.drupal == nil || s.authority != nil || plan.replicas > 1 || plan.alone || !slices.Contains(capabilities, "permission-ttl") {
+		return nil
+	}
+	server, err := s.drupal.Listen("127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serving the site of a second process of the bridge: %w", err)
+	}
+	s.stops = append(s.stops, func() { server.Close() })
+	r, err := s.another(ctx, plan, log, append(slices.Clone(env), "DRUPAL_URL="+server.URL, "BRIDGE_DISCOVERY_TTL=60"), capabilities)
+	s.apart = &r
+	return err
 }
 
 // startClock names a file with the seconds by which a bridge that reads it takes its cache to be older than it is. Where there can be
@@ -163,18 +184,18 @@ func (s *stage) environment(drupal string, o engine.Options) []string {
 // serviceAccount is the account of the mock with all permissions, for a bridge's environment.
 var serviceAccount = []string{"DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass"}
 
-// replicate starts a replica of the bridge of --exec, which the checks may end and start again.
-func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env, capabilities []string) error {
+// another is a further process of the bridge of --exec, which the checks start and end.
+func (s *stage) another(ctx context.Context, plan *plan, log *bridgeLog, env, capabilities []string) (check.Replica, error) {
 	listen, release, err := freeport.Address()
 	if err != nil {
-		return err
+		return check.Replica{}, err
 	}
 	s.stops = append(s.stops, release)
 	env = append(slices.Clone(env), "BRIDGE_LISTEN="+listen)
 	r := check.Replica{URL: "http://" + listen}
 	var p *process
 	r.Start = func(ctx context.Context) (err error) {
-		if p, err = start(plan.exec, group, log, env); err != nil {
+		if p, err = start(plan.exec, plan.group, log, env); err != nil {
 			return err
 		}
 		return p.awaitReady(ctx, r.URL, plan.readyTimeout, capabilities)
@@ -185,13 +206,12 @@ func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Gr
 		p.tree.Stop(0) // what it started
 		return nil
 	}
-	s.replicas = append(s.replicas, r)
 	s.stops = append(s.stops, func() {
 		if p != nil {
 			p.tree.Stop(grace(ctx))
 		}
 	})
-	return r.Start(ctx)
+	return r, nil
 }
 
 // replicaEnvironment is what replicas of --exec get beside the rest: a secret that they share, and the store of the user.

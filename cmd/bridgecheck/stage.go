@@ -38,6 +38,7 @@ type stage struct {
 	authority *authserver.Server                                // whose tokens the bridge takes; nil: the run has none
 	bridge    *process                                          // the bridge of --exec; nil otherwise
 	replicas  []check.Replica                                   // of the bridge beside the target
+	apart     *check.Replica                                    // with TTLs that differ; nil: it cannot be started
 	advance   func(time.Duration)                               // moves the clock of the bridge in this process and of its site
 	clock     func(time.Duration)                               // moves the one that the bridge of --exec may go by; nil: there is none
 	dial      engine.Dial                                       // connects to the bridge; nil: by TCP
@@ -184,7 +185,7 @@ func (s *stage) options(o engine.Options) engine.Options {
 		o.Site.Control = s.control
 	}
 	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = s.drupal, s.site, s.recorder, s.authority, s.advance, s.stdio
-	o.Pass.Clock = s.clock
+	o.Pass.Clock, o.Pass.Apart = s.clock, s.apart
 	o.Connection.Dial, o.Bridge.Replicas = s.dial, s.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, s.discoveryTTL)
 	o.Bridge.PermissionTTL = s.permissionTTL

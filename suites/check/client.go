@@ -45,7 +45,7 @@ func (t *T) With(name Identity, creds Credentials) Client {
 }
 
 func (t *T) client(who Identity, creds Credentials, policy patience.Policy) Client {
-	return Client{T: t, Client: patience.Client{Client: client.Client{Target: t.Target, Who: who, Creds: creds}, Scope: &t.Scope, Policy: policy}}
+	return Client{T: t, Client: patience.Client{Client: client.Client{Target: t.Target, Who: who, Creds: creds, Base: t.base}, Scope: &t.Scope, Policy: policy}}
 }
 
 // isName reports whether a text is the name of an account of the site.
@@ -133,7 +133,7 @@ func (c Client) WithoutWaiting() Client {
 
 // On returns the client that sends to another replica.
 func (c Client) On(replica int) Client {
-	c.Base = ""
+	c.Base = c.T.base
 	if replica > 0 {
 		c.Base = c.T.Replicas[replica].URL
 	}

@@ -55,9 +55,10 @@ type Config struct {
 	Contract *contract.Contract
 	Selected func(id string) bool // by filters
 	Seed     int64
-	Cases    int // generated for one check at most
-	Sample   int // tools that a check runs at most; 0: all
-	Sharers  int // workers that test the bridge at the same time; 0: this one
+	Cases    int      // generated for one check at most
+	Sample   int      // tools that a check runs at most; 0: all
+	Apart    *Replica // not started: one with a discovery TTL that no check waits for, and the same permission TTL; nil: there is none
+	Sharers  int      // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
 	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge
 }

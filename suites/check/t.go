@@ -40,6 +40,7 @@ type T struct {
 	metGone   atomic.Bool // the check met a bridge that is gone
 
 	sessions sessions // of callers, where the bridge has MCP alone
+	base     string   // URL of the process that the check asks; "": the target
 }
 
 // NewT is the target as it is seen outside of a check: nothing that is sent is evidence, and nothing ends.

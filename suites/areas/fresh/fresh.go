@@ -303,6 +303,7 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	if t.ShowsAll() { // broad lists
 		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge shows all tools to every caller, whatever the permissions"}})
 	}
+	t.MoveApart(ctx)
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	refused := t.Drupal.NewUser(fixtures.DiscoverTools) // the site itself refuses this one, by 403
 	gained := scenario.DeniedTool(t, one, check.Agent)
