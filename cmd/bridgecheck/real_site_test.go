@@ -2,16 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -192,44 +186,18 @@ func TestAPasswordLongerThanTheSiteReads(t *testing.T) {
 	must.Expect(t, o.code == exitOK && o.report.Summary.Pass == 1, "the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 }
 
-// issued is a certificate with its key, as files.
-type issued struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pair        tls.Certificate
-}
-
-// issue makes a certificate for 127.0.0.1, signed by an issuer or by itself, and writes NAME.pem and NAME.key.
-func issue(t *testing.T, dir, name string, by *issued) *issued {
-	t.Helper()
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.certificate, by.key
-	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))(t)
-	certificate := must.Get(x509.ParseCertificate(der))(t)
-	private := must.Get(x509.MarshalECPrivateKey(key))(t)
-	certPEM, keyPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
-	for file, data := range map[string][]byte{name + ".pem": certPEM, name + ".key": keyPEM} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
-	}
-	pair := must.Get(tls.X509KeyPair(certPEM, keyPEM))(t)
-	return &issued{certificate, key, pair}
-}
-
 func TestRealSitesBehindTLS(t *testing.T) {
 	dir := t.TempDir()
-	ca := issue(t, dir, "ca", nil)
-	own := issue(t, dir, "server", ca)
-	issue(t, dir, "client", ca)
-	issue(t, dir, "stranger", nil)
+	issue := func(name string, issuer *tls.Certificate) *tls.Certificate {
+		return must.Certificate(t, filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key"), issuer)
+	}
+	ca := issue("ca", nil)
+	own := issue("server", ca)
+	issue("client", ca)
+	issue("stranger", nil)
 	s := newRealSite(t)
 	clients := x509.NewCertPool()
-	clients.AddCert(ca.certificate)
+	clients.AddCert(ca.Leaf)
 	serve := func(settings *tls.Config) string {
 		server := httptest.NewUnstartedServer(s.bridge)
 		server.TLS = settings
@@ -239,8 +207,8 @@ func TestRealSitesBehindTLS(t *testing.T) {
 		u := must.Get(url.Parse(server.URL))(t)
 		return "https://localhost:" + u.Port()
 	}
-	plain := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}})
-	mutual := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})
+	plain := serve(&tls.Config{Certificates: []tls.Certificate{*own}})
+	mutual := serve(&tls.Config{Certificates: []tls.Certificate{*own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})
 	t.Setenv("SECRET", "agent-pass")
 	for name, c := range map[string]struct {
 		url, tls string
