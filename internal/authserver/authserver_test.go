@@ -82,8 +82,7 @@ func TestKeysRotate(t *testing.T) {
 func TestKeysAreUsedAgainAfterClose(t *testing.T) {
 	o := authserver.Options{Keys: &authserver.Keys{}}
 	listen := func() *authserver.Server {
-		s := must.Get(authserver.Listen("127.0.0.1:0", o))(t)
-		return s
+		return must.Get(authserver.Listen("127.0.0.1:0", o))(t)
 	}
 	first := listen()
 	defer first.Close()

@@ -192,8 +192,7 @@ func serve(t *testing.T, env []string, name string, args ...string) *exec.Cmd {
 
 func free(t *testing.T) string {
 	t.Helper()
-	address := program.Address(t)
-	return address
+	return program.Address(t)
 }
 
 func write(t *testing.T, file, text string) {
