@@ -44,11 +44,9 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 	dir := t.TempDir()
 	known := filepath.Join(dir, "baseline.yaml")
 	must.Do(t, os.WriteFile(known, []byte(change(string(data))), 0o600))
-	var stdout, stderr bytes.Buffer
 	report = filepath.Join(dir, "report")
-	code = execute(t.Context(), []string{"run", "--config", filepath.Join(moduleExample, "config.yaml"), "--url", server.URL, "--baseline", known,
-		"--report-dir", report}, &stdout, &stderr)
-	return code, report, stderr.String()
+	o := command(t, "run", "--config", filepath.Join(moduleExample, "config.yaml"), "--url", server.URL, "--baseline", known, "--report-dir", report)
+	return o.code, report, o.stderr
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {

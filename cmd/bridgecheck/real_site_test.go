@@ -71,15 +71,21 @@ type outcome struct {
 	report         *reports.Report // nil: there is none
 }
 
+// command runs a command line in this process.
+func command(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := execute(t.Context(), args, &stdout, &stderr)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
 // runWith runs with a configuration in a folder of its own, which may hold other files.
 func runWith(t *testing.T, dir, config string, args ...string) outcome {
 	t.Helper()
 	file := filepath.Join(dir, "bridge.yaml")
 	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
-	var stdout, stderr bytes.Buffer
 	report := filepath.Join(dir, "report")
-	o := outcome{code: execute(t.Context(), append([]string{"run", "--config", file, "--report-dir", report}, args...), &stdout, &stderr)}
-	o.stdout, o.stderr = stdout.String(), stderr.String()
+	o := command(t, append([]string{"run", "--config", file, "--report-dir", report}, args...)...)
 	if r, err := reports.ReadFile(report); err == nil {
 		o.report = r
 	}
@@ -304,10 +310,9 @@ func TestFixturesImport(t *testing.T) {
 	site := unmarkedSite(t)
 	t.Setenv("DRUPAL_USER", "agent")
 	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr)
-	must.Assert(t, code == exitOK, "exit code %d: %s", code, stderr.String())
-	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
+	o := command(t, "fixtures", "import", "--url", site)
+	must.Assert(t, o.code == exitOK, "exit code %d: %s", o.code, o.stderr)
+	read := must.Get(fixtures.Parse("imported.yaml", []byte(o.stdout)))(t)
 	original := must.Get(fixtures.Builtin("transcripts"))(t)
 	agent, _ := original.User("agent")
 	for i := range original.Methods {
@@ -319,8 +324,7 @@ func TestFixturesImport(t *testing.T) {
 	must.Expect(t, ok && len(m.Params) > 0, "fx.range is %+v", m)
 	for name, args := range map[string][]string{"DRUPAL_USER": {"--url", site}, "https://drupal.example.org": {"--url", "site"}} {
 		t.Setenv("DRUPAL_USER", "")
-		stderr.Reset()
-		code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr)
-		must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), name), "%v ended with %d: %s", args, code, stderr.String())
+		o := command(t, append([]string{"fixtures", "import"}, args...)...)
+		must.Expect(t, o.code == exitUsage && strings.Contains(o.stderr, name), "%v ended with %d: %s", args, o.code, o.stderr)
 	}
 }
