@@ -131,8 +131,7 @@ func floor(b *testing.B, site string) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"result":%s}`, rpc.Result)
 	}).Methods("POST")
-	s := must.Serve(b, r)
-	return s
+	return must.Serve(b, r)
 }
 
 // load sends n requests from c clients at once and gives the time per request of the whole, and the median of one.

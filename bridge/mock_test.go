@@ -24,8 +24,7 @@ func mock(t *testing.T, name string, change func(*fixtures.Site)) *httptest.Serv
 	change(s)
 	extension := must.Get(module.New(module.V13))(t)
 	d := must.Get(mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}))(t)
-	behind := must.Serve(t, d)
-	return behind
+	return must.Serve(t, d)
 }
 
 var toolName = regexp.MustCompile(`\{"name":"([^"]*)","(?:title|description)"`)

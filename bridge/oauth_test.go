@@ -101,8 +101,7 @@ func (a *authority) sign(t *testing.T, method jwt.SigningMethod, key crypto.Priv
 			delete(token.Header, name)
 		}
 	}
-	text := must.Get(token.SignedString(key))(t)
-	return text
+	return must.Get(token.SignedString(key))(t)
 }
 
 func (a *authority) token(t *testing.T, claims map[string]any) string {

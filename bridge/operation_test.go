@@ -4,20 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -109,19 +102,13 @@ func TestRequestsUnderWayGetAResponseBeforeTheEnd(t *testing.T) {
 }
 
 func TestTheBridgesOwnCertificate(t *testing.T) {
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bridge"}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
-	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	dir := t.TempDir()
 	o := bridge.Options{Drupal: newSite(t, echo).URL, ServingOptions: bridge.ServingOptions{
 		TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}}
-	for file, block := range map[string]*pem.Block{o.TLSCert: {Type: "CERTIFICATE", Bytes: der}, o.TLSKey: {Type: "PRIVATE KEY", Bytes: secret}} {
-		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
-	}
+	own := must.Certificate(t, o.TLSCert, o.TLSKey, nil)
 	address, _ := served(t, o)
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	pool.AddCert(own.Leaf)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer client.CloseIdleConnections()
 	res := must.Get(client.Get("https://" + address + "/mcp/tools/list"))(t)

@@ -11,13 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 // fuzzSite is a site without a network: it lists one method and sends back what it is called with.
@@ -38,24 +38,12 @@ func (fuzzSite) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Whatever a request is, the bridge responds in its own form, without a failure of its own and without a secret.
 func FuzzRequest(f *testing.F) {
-	var mu sync.Mutex // the log is also written by what works in the background
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return log.Write(p)
-	}), nil))
-	logged := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		defer log.Reset()
-		return log.String()
-	}
+	log := &program.Output{}
 	b, err := bridge.New(bridge.Options{
 		Drupal:        "http://site.example",
 		Transport:     fuzzSite{},
 		CallerOptions: bridge.CallerOptions{AdminTokens: []caller.Secret{"operator-canary"}, AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30},
-		Logger:        logger,
+		Logger:        slog.New(slog.NewTextHandler(log, nil)),
 	})
 	must.Do(f, err)
 	defer b.Close()
@@ -86,7 +74,7 @@ func FuzzRequest(f *testing.F) {
 		r.Body, r.ContentLength, r.RemoteAddr = io.NopCloser(bytes.NewReader(body)), int64(len(body)), "192.0.2.1:1234"
 		w := httptest.NewRecorder()
 		b.ServeHTTP(w, r)
-		text := logged()
+		text := log.Take()
 		must.Expect(t, w.Code != http.StatusInternalServerError && w.Code >= 200 && !strings.Contains(text, "panic"),
 			"%d %s\n%s", w.Code, w.Body, text)
 		kind, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))

@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -13,12 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/must"
+	"github.com/bridgecheck/bridgecheck/internal/program"
 )
 
 func TestTheSitesCertificateIsChecked(t *testing.T) {
@@ -35,32 +34,21 @@ func TestTheSitesCertificateIsChecked(t *testing.T) {
 
 func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {
 	s := newSite(t, echo)
-	var mu sync.Mutex
-	var log bytes.Buffer
-	logger := slog.New(slog.NewJSONHandler(writer(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return log.Write(p)
-	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	front := start(t, s, func(o *bridge.Options) { o.Logger = logger })
+	log := &program.Output{}
+	front := start(t, s, func(o *bridge.Options) {
+		o.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "X-Request-Id", "abc-1", "Traceparent", "00-trace", "Cookie", "SESSx=canary")
 	must.Expect(t, r.Header.Get("X-Request-Id") == "abc-1", "headers %v", r.Header)
 	s.Close()
 	call(t, front, "agent", "content.echo", "{}")
-	mu.Lock()
-	defer mu.Unlock()
 	for _, has := range []string{`"request_id":"abc-1"`, `"traceparent":"00-trace"`, `"level":"WARN"`} {
-		must.Expect(t, strings.Contains(log.String(), has), "the log lacks %s:\n%s", has, &log)
+		must.Expect(t, strings.Contains(log.String(), has), "the log lacks %s:\n%s", has, log)
 	}
 	for _, secret := range []string{"agent-pass", "YWdlbnQ6", "canary"} {
-		must.Expect(t, !strings.Contains(log.String(), secret), "the log shows %s:\n%s", secret, &log)
+		must.Expect(t, !strings.Contains(log.String(), secret), "the log shows %s:\n%s", secret, log)
 	}
 }
-
-// writer makes an io.Writer of a function.
-type writer func([]byte) (int, error)
-
-func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // large is more than the buffers between the bridge and a caller hold.
 const large = 12 << 20

@@ -21,6 +21,7 @@ type Setting struct {
 	Name    string
 	Env     string // "": not settable there
 	Default string // as text; "": nothing
+	Kind    string // bool, int, duration or string, as help shows it
 	Help    string
 	Secret  bool // no flag and no plain text in a file: by environment, or by the setting of the same name with _file
 
@@ -301,7 +302,7 @@ func (o *Options) readSecret(file string) (string, error) {
 // setting makes a Setting of a field and a way to read it.
 func setting[T any](name, env, def, help string, at func(*Options) *T, unset func(T) bool, read func(string) (T, error)) Setting {
 	return Setting{
-		Name: name, Env: env, Default: def, Help: help,
+		Name: name, Env: env, Default: def, Help: help, Kind: kindOf[T](),
 		unset: func(o *Options) bool { return unset(*at(o)) },
 		set: func(o *Options, text string) error {
 			v, err := read(text)
@@ -311,6 +312,19 @@ func setting[T any](name, env, def, help string, at func(*Options) *T, unset fun
 			return err
 		},
 	}
+}
+
+// kindOf names what a setting of a type takes.
+func kindOf[T any]() string {
+	switch any(*new(T)).(type) {
+	case bool:
+		return "bool"
+	case int, int64, float64:
+		return "int"
+	case time.Duration:
+		return "duration"
+	}
+	return "string"
 }
 
 func isZero[T comparable](v T) bool { var zero T; return v == zero }

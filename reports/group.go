@@ -249,14 +249,14 @@ func (g Group) Explains(r *Report) string {
 
 // crosses reports whether a caller gets what is another's, and not a refusal in another form.
 func (r *Report) crosses() bool {
-	result, ok := r.result("access/no-cross-talk")
+	result, ok := r.Result("access/no-cross-talk")
 	return ok && result.Verdict == Fail && slices.ContainsFunc(result.Findings, func(f Finding) bool {
 		return slices.Contains([]causeKind{ofClause, mismatch, exposed, wrongAccount}, result.causeOf(f).kind)
 	})
 }
 
 func (r *Report) fails(id string) bool {
-	result, ok := r.result(id)
+	result, ok := r.Result(id)
 	return ok && result.Verdict == Fail
 }
 

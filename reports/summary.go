@@ -222,7 +222,7 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 // before stale entries of the baseline, binding clauses before others, else the contract's order. False: there is none.
 func (r *Report) First() (Result, bool) {
 	if groups := r.Groups(); len(groups) > 0 && groups[0].Failing > 0 {
-		return r.result(groups[0].Clause)
+		return r.Result(groups[0].Clause)
 	}
 	verdicts := []Verdict{Fail, Error, Fixed}
 	if r.Strict {
@@ -240,12 +240,21 @@ func (r *Report) First() (Result, bool) {
 	return Result{}, false
 }
 
-// result is the one of a clause.
-func (r *Report) result(id string) (Result, bool) {
+// Result is the one of a clause.
+func (r *Report) Result(id string) (Result, bool) {
 	if i := slices.IndexFunc(r.Results, func(result Result) bool { return result.ID == id }); i >= 0 {
 		return r.Results[i], true
 	}
 	return Result{}, false
+}
+
+// ByClause are the verdicts by the clause's id.
+func (r *Report) ByClause() map[string]Verdict {
+	verdicts := make(map[string]Verdict, len(r.Results))
+	for _, result := range r.Results {
+		verdicts[result.ID] = result.Verdict
+	}
+	return verdicts
 }
 
 // AtFault names whose fault it is that r is not conformant, each with what it is to blame for; none: nobody's.

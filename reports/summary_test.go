@@ -8,7 +8,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
-	"pgregory.net/rapid"
 )
 
 func TestStateAndExitCode(t *testing.T) {
@@ -68,7 +67,6 @@ func TestStateAndExitCode(t *testing.T) {
 	}
 }
 
-// TestConformantIsSaidOfCleanRunsOnly draws runs and holds the state against the design's sentence.
 // What a proxy did is no fault of the bridge, and without a failure there is none "above".
 func TestWhoIsAtFault(t *testing.T) {
 	byProxy := reports.Result{Verdict: reports.Fail, Findings: []reports.Finding{{Proxy: "the proxy, not the bridge"}}}
@@ -87,40 +85,4 @@ func TestWhoIsAtFault(t *testing.T) {
 	must.Expect(t, got == "[the bridge (1 failure, 2 warnings)]", "strict: %s", got)
 	got = fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned}}).AtFault())
 	must.Expect(t, got == "[the bridge (1 warning)]", "strict, warnings alone: %s", got)
-}
-
-func TestConformantIsSaidOfCleanRunsOnly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := &reports.Report{
-			Strict:   rapid.Bool().Draw(t, "strict"),
-			Filtered: rapid.Bool().Draw(t, "filtered"),
-			CutShort: rapid.SampledFrom([]string{"", "interrupted"}).Draw(t, "cut short"),
-		}
-		ran, clean := 0, !r.Filtered && r.Sample == 0 && r.CutShort == ""
-		for _, v := range rapid.SliceOfN(rapid.SampledFrom(reports.Verdicts()), 0, 4).Draw(t, "verdicts") {
-			level := rapid.SampledFrom([]reports.Level{reports.MUST, reports.SHOULD}).Draw(t, "level")
-			r.Results = append(r.Results, reports.Result{Verdict: v, Level: level})
-			switch v {
-			case reports.Pass:
-				ran++
-			case reports.Fail, reports.Error, reports.Fixed:
-				clean = false
-			case reports.Warn:
-				ran++
-				clean = clean && !r.Strict
-			case reports.Known:
-				ran++
-				clean = clean && level != reports.MUST && !r.Strict
-			case reports.NotTestable:
-				clean = clean && level != reports.MUST
-			}
-		}
-		r.Summarize()
-		if want := clean && ran > 0; r.Summary.Conformant != want {
-			t.Fatalf("conformant is %v, want %v: %s", r.Summary.Conformant, want, r.Headline())
-		}
-		if r.Summary.Conformant && r.ExitCode() != 0 {
-			t.Fatalf("a conformant run exits %d", r.ExitCode())
-		}
-	})
 }

@@ -22,8 +22,7 @@ func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)
 	if change != nil {
 		change(site)
 	}
-	drupal := must.Get(mockdrupal.New(site, o))(t)
-	return drupal
+	return must.Get(mockdrupal.New(site, o))(t)
 }
 
 // moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.

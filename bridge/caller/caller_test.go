@@ -39,8 +39,7 @@ func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	for _, cs := range []Callers{{Schemes: []Scheme{Bearer}}, {Service: account}} {
 		read := func(token, language string) Caller {
-			c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}}))(t)
-			return c
+			return must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}}}))(t)
 		}
 		a, german, b := read("a", "en"), read("a", "de"), read("b", "en")
 		must.Expect(t, a.Identity != german.Identity && a.Owner() == german.Owner() && a.Owner() != b.Owner(),
@@ -67,8 +66,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 func TestFrontEndTokensAreCallers(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	read := func(cs Callers, authorization string) Caller {
-		c := must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {authorization}}}))(t)
-		return c
+		return must.Get(cs.From(&http.Request{Header: http.Header{"Authorization": {authorization}}}))(t)
 	}
 	a, b := read(Callers{Service: account}, "Bearer a"), read(Callers{Service: account}, "bearer b")
 	own := read(Callers{Schemes: []Scheme{Basic}}, "Basic dTpw")

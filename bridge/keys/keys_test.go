@@ -15,8 +15,7 @@ const (
 
 func ring(t *testing.T, purpose string, secrets ...string) *keys.Ring {
 	t.Helper()
-	r := must.Get(keys.New(secrets, purpose))(t)
-	return r
+	return must.Get(keys.New(secrets, purpose))(t)
 }
 
 func TestWhoOpensWhatIsSealed(t *testing.T) {

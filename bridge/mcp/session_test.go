@@ -26,8 +26,7 @@ func callerNamed(t testing.TB, token, address string) caller.Caller {
 	if token != "" {
 		h.Set("Authorization", "Bearer "+token)
 	}
-	who := must.Get(caller.Callers{Schemes: []caller.Scheme{caller.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"}))(t)
-	return who
+	return must.Get(caller.Callers{Schemes: []caller.Scheme{caller.Bearer}}.From(&http.Request{Header: h, RemoteAddr: address + ":1"}))(t)
 }
 
 // open opens a session and, where it is to be used, uses it.

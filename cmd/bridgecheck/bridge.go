@@ -65,10 +65,10 @@ NAME_file and the environment as ENV_FILE:
 		if s.Secret {
 			continue
 		}
-		if isSwitch(s) {
+		if s.Kind == "bool" { // which needs no value
 			flags.Bool(s.Flag(), false, s.Usage())
 		} else {
-			flags.Var(&settingValue{kind: kindOf(s)}, s.Flag(), s.Usage())
+			flags.Var(&settingValue{kind: s.Kind}, s.Flag(), s.Usage())
 		}
 	}
 	return cmd
@@ -91,26 +91,6 @@ type settingValue struct{ text, kind string }
 func (v *settingValue) String() string     { return v.text }
 func (v *settingValue) Set(s string) error { v.text = s; return nil }
 func (v *settingValue) Type() string       { return v.kind }
-
-// kindOf names what a setting takes, by what it accepts: every duration also has a unit, and no word is a number.
-func kindOf(s bridge.Setting) string {
-	var o bridge.Options
-	switch {
-	case s.Set(&o, "neither") == nil:
-		return "string"
-	case s.Set(&o, "90s") == nil:
-		return "duration"
-	case s.Set(&o, "90") == nil:
-		return "int"
-	}
-	return "string"
-}
-
-// isSwitch reports whether a setting is on or off, so that its flag needs no value.
-func isSwitch(s bridge.Setting) bool {
-	var o bridge.Options
-	return s.Set(&o, "true") == nil && s.Set(&o, "neither") != nil
-}
 
 // options reads all that is set, wherever it is set.
 func (f *bridgeFlags) options(cmd *cobra.Command) (bridge.Options, error) {

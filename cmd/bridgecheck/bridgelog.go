@@ -59,18 +59,14 @@ func (p *plan) openLog(o engine.Options) (*bridgeLog, error) {
 	if p.log != nil {
 		return p.log, nil
 	}
-	if p.aside != nil {
-		log := asideLog(p.reportDir, o.Redactor())
-		p.aside(log)
-		p.log = log
-		return log, nil
+	if p.aside == nil {
+		var err error
+		p.log, err = createLog(p.reportDir, o.Redactor())
+		return p.log, err
 	}
-	log, err := createLog(p.reportDir, o.Redactor())
-	if err != nil {
-		return nil, err
-	}
-	p.log = log
-	return log, nil
+	p.log = asideLog(p.reportDir, o.Redactor())
+	p.aside(p.log)
+	return p.log, nil
 }
 
 // asideLog is the log of a worker until it is a part of that in dir: a temporary file without a name, so that a run that is killed

@@ -127,10 +127,9 @@ identities:
   outsider: {headers: {Authorization: {env: CANARY_TOKEN}}}
 `), 0o600))
 	out := filepath.Join(dir, "report")
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"run", "--exec", "echoes", "--config", configuration, "--report-dir", out, "--skip", "load", "--skip", "fresh"}, &stdout, &stderr)
-	must.Assert(t, code == 1, "the run ended with %d: %s", code, stderr.String())
-	outputs := map[string][]byte{"stdout": stdout.Bytes(), "stderr": stderr.Bytes()}
+	o := command(t, "run", "--exec", "echoes", "--config", configuration, "--report-dir", out, "--skip", "load", "--skip", "fresh")
+	must.Assert(t, o.code == 1, "the run ended with %d: %s", o.code, o.stderr)
+	outputs := map[string][]byte{"stdout": []byte(o.stdout), "stderr": []byte(o.stderr)}
 	must.Do(t, filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

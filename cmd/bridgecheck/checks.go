@@ -206,11 +206,10 @@ func reportedClause(dir, id string) (clauseView, bool) {
 	if err != nil {
 		return clauseView{}, false
 	}
-	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == id })
-	if i < 0 {
+	r, ok := report.Result(id)
+	if !ok {
 		return clauseView{}, false
 	}
-	r := report.Results[i]
 	clause := contract.Clause{ID: r.ID, Area: r.Area, Level: contract.Level(r.Level), Wire: contract.Wire(r.Wire), Needs: r.Capability,
 		Text: r.Text, Source: r.Source,
 		Reason: contract.Reason{Why: r.Why, Fix: contract.Fix{Any: r.Remedy}}}

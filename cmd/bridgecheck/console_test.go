@@ -281,12 +281,10 @@ func TestConsoleOpensAReport(t *testing.T) {
 		w.WriteHeader(seen.Code)
 		w.Write(seen.Body.Bytes()) //nolint:errcheck // the caller is gone
 	}))
-	var out, stderr bytes.Buffer
-	code := execute(t.Context(),
-		[]string{"run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir}, &out, &stderr)
-	must.Assert(t, code == 1, "exit code %d: %s%s", code, &out, &stderr)
-	code = execute(t.Context(), []string{"console", dir}, &out, &stderr)
-	must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), "name the bridge"), "a report without its bridge: exit code %d: %s", code, &stderr)
+	o := command(t, "run", "--url", front.URL, "--mock-listen", site, "--only", "errors/envelope", "--quiet", "--report-dir", dir)
+	must.Assert(t, o.code == 1, "exit code %d: %s%s", o.code, o.stdout, o.stderr)
+	o = command(t, "console", dir)
+	must.Expect(t, o.code == exitUsage && strings.Contains(o.stderr, "name the bridge"), "a report without its bridge: exit code %d: %s", o.code, o.stderr)
 	report := must.Get(reports.ReadFile(filepath.Join(dir, "report.json")))(t)
 	for _, r := range report.With(reports.Fail) {
 		for i := range r.Evidence {
@@ -387,10 +385,9 @@ func TestConsoleRefusesStrangers(t *testing.T) {
 			t.Errorf("%s: the policy is %q", c.name, policy)
 		}
 	}
-	var out, stderr bytes.Buffer
 	for _, address := range []string{"0.0.0.0:0", ":8083", "192.0.2.1:8083", "127.0.0.1.example:8083", "8083"} {
-		code := execute(t.Context(), []string{"console", "--listen", address}, &out, &stderr)
-		must.Expect(t, code == exitUsage, "--listen %s: exit code %d", address, code)
+		o := command(t, "console", "--listen", address)
+		must.Expect(t, o.code == exitUsage, "--listen %s: exit code %d", address, o.code)
 	}
 }
 

@@ -40,12 +40,11 @@ func TestBridgeCheckSaysWhatAnAccountIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("DRUPAL_USER", c.user)
 			t.Setenv("DRUPAL_PASSWORD", c.password)
-			var stdout, stderr bytes.Buffer
-			code := execute(t.Context(), append([]string{"bridge", "--check", "--drupal", site}, c.args...), &stdout, &stderr)
-			must.Assert(t, code == c.code, "exit code %d, want %d: %s%s", code, c.code, stdout.String(), stderr.String())
+			o := command(t, append([]string{"bridge", "--check", "--drupal", site}, c.args...)...)
+			said := o.stdout + o.stderr
+			must.Assert(t, o.code == c.code, "exit code %d, want %d: %s", o.code, c.code, said)
 			for _, text := range c.says {
-				must.Expect(t, strings.Contains(stdout.String()+stderr.String(), text),
-					"it does not say %q: %s%s", text, stdout.String(), stderr.String())
+				must.Expect(t, strings.Contains(said, text), "it does not say %q: %s", text, said)
 			}
 		})
 	}

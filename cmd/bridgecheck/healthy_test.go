@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,7 +43,6 @@ func TestAHealthCheckOfTLS(t *testing.T) {
 
 func healthy(t *testing.T, want int, address string) {
 	t.Helper()
-	var out, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"healthy", address}, &out, &stderr)
-	must.Expect(t, code == want, "healthy %s: exit code %d, expected %d: %s", address, code, want, stderr.String())
+	o := command(t, "healthy", address)
+	must.Expect(t, o.code == want, "healthy %s: exit code %d, expected %d: %s", address, o.code, want, o.stderr)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -216,12 +217,8 @@ func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {
 	for i, file := range args {
 		report, err := reports.ReadFile(ts.MkAbs(file))
 		ts.Check(err)
-		verdicts[i] = map[string]reports.Verdict{}
-		for _, r := range report.Results {
-			if r.Verdict != reports.NotApplicable {
-				verdicts[i][r.ID] = r.Verdict
-			}
-		}
+		verdicts[i] = report.ByClause()
+		maps.DeleteFunc(verdicts[i], func(_ string, v reports.Verdict) bool { return v == reports.NotApplicable })
 	}
 	var differ []string
 	compared := 0

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -53,9 +52,8 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 		return
 	}
 	reference := filepath.Join(t.TempDir(), "reference")
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"run", "--report-dir", reference}, &stdout, &stderr)
-	must.Assert(t, code == exitOK, "the reference bridge: exit code %d: %s%s", code, &stdout, &stderr)
+	o := command(t, "run", "--report-dir", reference)
+	must.Assert(t, o.code == exitOK, "the reference bridge: exit code %d: %s%s", o.code, o.stdout, o.stderr)
 	keepPicture(t, "reference.png", chrome.Open(t, window, "file://"+reference+"/report.html", 1280, 860).Screen())
 	_, report := testModule(t, nil, func(string) string { return "known: []\n" })
 	failing, _ := report.First()
@@ -70,9 +68,8 @@ func keepPicture(t *testing.T, name string, png []byte) {
 func TestTheContractIsAPage(t *testing.T) {
 	window := chrome.Start(t)
 	page := filepath.Join(t.TempDir(), "contract.html")
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"checks", "--html", "-o", page}, &stdout, &stderr)
-	must.Assert(t, code == exitOK, "exit code %d: %s", code, &stderr)
+	o := command(t, "checks", "--html", "-o", page)
+	must.Assert(t, o.code == exitOK, "exit code %d: %s", o.code, o.stderr)
 	_, views, err := clauses("")
 	must.Do(t, err)
 	b := chrome.Open(t, window, "file://"+page+"#q=typescript&open=mapping/no-params-object", 360, 740)

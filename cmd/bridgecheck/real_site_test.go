@@ -2,16 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -77,16 +71,12 @@ type outcome struct {
 	report         *reports.Report // nil: there is none
 }
 
-func (o outcome) verdict(id string) reports.Verdict {
-	if o.report == nil {
-		return ""
-	}
-	for _, r := range o.report.Results {
-		if r.ID == id {
-			return r.Verdict
-		}
-	}
-	return ""
+// command runs a command line in this process.
+func command(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := execute(t.Context(), args, &stdout, &stderr)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
 // runWith runs with a configuration in a folder of its own, which may hold other files.
@@ -94,10 +84,8 @@ func runWith(t *testing.T, dir, config string, args ...string) outcome {
 	t.Helper()
 	file := filepath.Join(dir, "bridge.yaml")
 	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
-	var stdout, stderr bytes.Buffer
 	report := filepath.Join(dir, "report")
-	o := outcome{code: execute(t.Context(), append([]string{"run", "--config", file, "--report-dir", report}, args...), &stdout, &stderr)}
-	o.stdout, o.stderr = stdout.String(), stderr.String()
+	o := command(t, append([]string{"run", "--config", file, "--report-dir", report}, args...)...)
 	if r, err := reports.ReadFile(report); err == nil {
 		o.report = r
 	}
@@ -192,44 +180,18 @@ func TestAPasswordLongerThanTheSiteReads(t *testing.T) {
 	must.Expect(t, o.code == exitOK && o.report.Summary.Pass == 1, "the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 }
 
-// issued is a certificate with its key, as files.
-type issued struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pair        tls.Certificate
-}
-
-// issue makes a certificate for 127.0.0.1, signed by an issuer or by itself, and writes NAME.pem and NAME.key.
-func issue(t *testing.T, dir, name string, by *issued) *issued {
-	t.Helper()
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	parent, signer := template, key
-	if by != nil {
-		parent, signer = by.certificate, by.key
-	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))(t)
-	certificate := must.Get(x509.ParseCertificate(der))(t)
-	private := must.Get(x509.MarshalECPrivateKey(key))(t)
-	certPEM, keyPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
-	for file, data := range map[string][]byte{name + ".pem": certPEM, name + ".key": keyPEM} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
-	}
-	pair := must.Get(tls.X509KeyPair(certPEM, keyPEM))(t)
-	return &issued{certificate, key, pair}
-}
-
 func TestRealSitesBehindTLS(t *testing.T) {
 	dir := t.TempDir()
-	ca := issue(t, dir, "ca", nil)
-	own := issue(t, dir, "server", ca)
-	issue(t, dir, "client", ca)
-	issue(t, dir, "stranger", nil)
+	issue := func(name string, issuer *tls.Certificate) *tls.Certificate {
+		return must.Certificate(t, filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key"), issuer)
+	}
+	ca := issue("ca", nil)
+	own := issue("server", ca)
+	issue("client", ca)
+	issue("stranger", nil)
 	s := newRealSite(t)
 	clients := x509.NewCertPool()
-	clients.AddCert(ca.certificate)
+	clients.AddCert(ca.Leaf)
 	serve := func(settings *tls.Config) string {
 		server := httptest.NewUnstartedServer(s.bridge)
 		server.TLS = settings
@@ -239,8 +201,8 @@ func TestRealSitesBehindTLS(t *testing.T) {
 		u := must.Get(url.Parse(server.URL))(t)
 		return "https://localhost:" + u.Port()
 	}
-	plain := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}})
-	mutual := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})
+	plain := serve(&tls.Config{Certificates: []tls.Certificate{*own}})
+	mutual := serve(&tls.Config{Certificates: []tls.Certificate{*own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})
 	t.Setenv("SECRET", "agent-pass")
 	for name, c := range map[string]struct {
 		url, tls string
@@ -280,10 +242,10 @@ func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
 	}))
 	t.Setenv("SECRET", "agent-pass")
 	only := "\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json, describe/answers-tool, list/cursor-opaque-roundtrip]\n"
-	if o := runWith(t, t.TempDir(), "url: "+inner.String()+"/sub/path/"+only); o.code != exitOK || o.verdict("describe/answers-tool") != reports.Pass {
+	if o := runWith(t, t.TempDir(), "url: "+inner.String()+"/sub/path/"+only); o.code != exitOK || o.report.Summary.Pass != 3 {
 		t.Errorf("below a base path the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: "+proxy+"\n"); o.code != exitOK || o.verdict("describe/answers-tool") != reports.Pass {
+	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: "+proxy+"\n"); o.code != exitOK || o.report.Summary.Pass != 3 {
 		t.Errorf("behind a proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	must.Expect(t, asked["bridge.invalid"] >= 10, "the proxy was asked for %v", asked)
@@ -348,10 +310,9 @@ func TestFixturesImport(t *testing.T) {
 	site := unmarkedSite(t)
 	t.Setenv("DRUPAL_USER", "agent")
 	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr)
-	must.Assert(t, code == exitOK, "exit code %d: %s", code, stderr.String())
-	read := must.Get(fixtures.Parse("imported.yaml", stdout.Bytes()))(t)
+	o := command(t, "fixtures", "import", "--url", site)
+	must.Assert(t, o.code == exitOK, "exit code %d: %s", o.code, o.stderr)
+	read := must.Get(fixtures.Parse("imported.yaml", []byte(o.stdout)))(t)
 	original := must.Get(fixtures.Builtin("transcripts"))(t)
 	agent, _ := original.User("agent")
 	for i := range original.Methods {
@@ -363,8 +324,7 @@ func TestFixturesImport(t *testing.T) {
 	must.Expect(t, ok && len(m.Params) > 0, "fx.range is %+v", m)
 	for name, args := range map[string][]string{"DRUPAL_USER": {"--url", site}, "https://drupal.example.org": {"--url", "site"}} {
 		t.Setenv("DRUPAL_USER", "")
-		stderr.Reset()
-		code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr)
-		must.Expect(t, code == exitUsage && strings.Contains(stderr.String(), name), "%v ended with %d: %s", args, code, stderr.String())
+		o := command(t, append([]string{"fixtures", "import"}, args...)...)
+		must.Expect(t, o.code == exitUsage && strings.Contains(o.stderr, name), "%v ended with %d: %s", args, o.code, o.stderr)
 	}
 }

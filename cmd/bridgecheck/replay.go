@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -218,11 +217,8 @@ func (r *restart) replay(cmd *cobra.Command, o engine.ReplayOptions) (*engine.Re
 
 // consent asks before credentials go to a host that is not the user's own: neither this machine nor the bridge of --config.
 func (r *restart) consent(cmd *cobra.Command, o engine.ReplayOptions) error {
-	i := slices.IndexFunc(o.Report.Results, func(result reports.Result) bool { return result.ID == o.Clause })
-	if i < 0 {
-		return nil // Replay says what is wrong
-	}
-	blamed, ok := o.Report.Results[i].Blamed()
+	result, _ := o.Report.Result(o.Clause) // without one Replay says what is wrong
+	blamed, ok := result.Blamed()
 	to, err := url.Parse(cmp.Or(o.To, blamed.Request.URL))
 	if !ok || err != nil || len(blamed.Credentials) == 0 || loopback.Is(to.Hostname()) || r.yes && o.To != "" {
 		return nil

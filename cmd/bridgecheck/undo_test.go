@@ -60,23 +60,19 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	if err := json.Unmarshal(data, &sessions); err != nil || len(sessions) != 1 || !isOpen(t, sessions[0]) {
 		t.Fatalf("%d sessions were left open (%v), want one: this proves nothing", len(sessions), err)
 	}
-	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), []string{"run", "--cleanup", "--config", configuration, "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "sessions ended: 1") {
-		t.Fatalf("run --cleanup ended with %d: %s%s", code, stdout.String(), stderr.String())
-	}
+	o := command(t, "run", "--cleanup", "--config", configuration, "--report-dir", dir)
+	must.Assert(t, o.code == 0 && strings.Contains(o.stdout, "sessions ended: 1"), "run --cleanup ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	must.Expect(t, !isOpen(t, sessions[0]), "the session is open still")
-	stdout.Reset()
-	code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr)
-	must.Expect(t, code == 0 && strings.Contains(stdout.String(), "nothing to undo"), "a second run --cleanup ended with %d: %s", code, stdout.String())
+	o = command(t, "run", "--cleanup", "--report-dir", dir)
+	must.Expect(t, o.code == 0 && strings.Contains(o.stdout, "nothing to undo"), "a second run --cleanup ended with %d: %s", o.code, o.stdout)
 }
 
 func TestARunEndsItsSessions(t *testing.T) {
 	_, configuration := siteWithLogin(t)
 	dir := t.TempDir()
-	var stdout, stderr bytes.Buffer
-	code := execute(t.Context(), []string{"run", "--config", configuration, "--report-dir", dir, "--only", "list/has-tools-array"}, &stdout, &stderr)
+	o := command(t, "run", "--config", configuration, "--report-dir", dir, "--only", "list/has-tools-array")
 	_, err := os.Stat(filepath.Join(dir, undoName))
-	must.Expect(t, code == exitOK && os.IsNotExist(err), "the run ended with %d and left %s (%v): %s", code, undoName, err, stderr.String())
+	must.Expect(t, o.code == exitOK && os.IsNotExist(err), "the run ended with %d and left %s (%v): %s", o.code, undoName, err, o.stderr)
 }
 
 // Who put a file there that all can read must not read our sessions.

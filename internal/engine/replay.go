@@ -80,8 +80,8 @@ func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 	if err != nil {
 		return none, err
 	}
-	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })
-	if i < 0 {
+	result, ok := report.Result(clause)
+	if !ok {
 		ids := make([]string, len(report.Results))
 		for i, r := range report.Results {
 			ids[i] = r.ID
@@ -91,7 +91,6 @@ func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 	if _, ok := known.Clause(clause); !ok {
 		return none, usage("%q is no clause of the contract: the report is of another version, or was changed", clause)
 	}
-	result := report.Results[i]
 	old, ok := result.Blamed()
 	switch {
 	case !ok:

@@ -71,6 +71,5 @@ func FuzzParse(f *testing.F) {
 
 func parse(t *testing.T, s string) any {
 	t.Helper()
-	v := must.Get(exact.Parse([]byte(s)))(t)
-	return v
+	return must.Get(exact.Parse([]byte(s)))(t)
 }

@@ -3,10 +3,7 @@ package inmemory_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"net/http"
-	"strings"
 	"testing"
 
 	"golang.org/x/net/nettest"
@@ -34,35 +31,14 @@ func TestConnectionsAreThoseOfNet(t *testing.T) {
 	})
 }
 
-func TestHTTP(t *testing.T) {
+// A connection that nobody accepts ends with its context, and there is none to a listener that is closed.
+func TestDialEnds(t *testing.T) {
 	l := listen()
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		must.Expect(t, err == nil, "%v", err)
-		io.WriteString(w, r.RemoteAddr+" "+string(body))
-	})}
-	go server.Serve(l)
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }}}
-	long := strings.Repeat("x", 3<<20)
-	for range 3 { // on one connection
-		res := must.Get(client.Post("http://bridge.example/", "text/plain", strings.NewReader(long)))(t)
-		got, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if want := "127.0.0.1:1 " + long; string(got) != want || err != nil {
-			t.Fatalf("%d bytes of response that begin with %.20q, %v; want %d that begin with %.20q", len(got), got, err, len(want), want)
-		}
-	}
-	server.Close()
-	_, err := l.Dial(context.Background())
-	must.Expect(t, errors.Is(err, net.ErrClosed), "dial after the end: %v, want %v", err, net.ErrClosed)
-	_, err = client.Get("http://bridge.example/")
-	must.Expect(t, err != nil, "a request after the end of the server got a response")
-}
-
-// A connection that nobody accepts ends with its context.
-func TestDialEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := listen().Dial(ctx)
+	_, err := l.Dial(ctx)
 	must.Expect(t, errors.Is(err, context.Canceled), "dial: %v, want %v", err, context.Canceled)
+	l.Close()
+	_, err = l.Dial(context.Background())
+	must.Expect(t, errors.Is(err, net.ErrClosed), "dial after the end: %v, want %v", err, net.ErrClosed)
 }

@@ -21,6 +21,14 @@ func (o *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Take returns what was written, and forgets it.
+func (o *Output) Take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.kept.Reset()
+	return o.kept.String()
+}
+
 // String is what was written.
 func (o *Output) String() string {
 	o.mu.Lock()

@@ -61,8 +61,7 @@ func build() (string, error) {
 // Build returns the path of the program, and ends the test where it cannot be built.
 func Build(t testing.TB) string {
 	t.Helper()
-	file := must.Get(Path())(t)
-	return file
+	return must.Get(Path())(t)
 }
 
 // Listening starts a server and returns what it prints after "listening on ", which is its address. The

@@ -176,6 +176,5 @@ func runBefore(t *testing.T, m mutants.Mutant, address string, site *suitessite.
 		return c == "auth-bearer" || c == "auth-cookie" || !m.MCP && strings.HasPrefix(c, "mcp")
 	})
 	bed.Profile.Run(&o)
-	report := must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
-	return report
+	return must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
 }

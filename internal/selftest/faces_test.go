@@ -80,14 +80,6 @@ func sample(t *testing.T) (all []mutants.Mutant, only map[string][]string) {
 	return all, only
 }
 
-func ofReport(r *reports.Report) verdicts {
-	found := verdicts{}
-	for _, result := range r.Results {
-		found[result.ID] = result.Verdict
-	}
-	return found
-}
-
 // rounds is how often a mutant is tested by all faces until two agree: some faults show by chance, and on a busy machine a
 // clause may be not testable.
 const rounds = 3
@@ -109,7 +101,7 @@ func TestFacesAgree(t *testing.T) {
 		var names []string
 		for _, m := range left {
 			report := must.Get(Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{}))(t)
-			byEngine[m.Name] = append(byEngine[m.Name], ofReport(report))
+			byEngine[m.Name] = append(byEngine[m.Name], report.ByClause())
 			names = append(names, m.Name)
 		}
 		for _, face := range faces {
@@ -162,7 +154,7 @@ func TestByRunT(t *testing.T) {
 			bed, target, o, err := start(m, engine.Options{Contract: contract.Draft, Only: only[m.Name], Cases: fewCases}, &authserver.Keys{})
 			must.Do(t, err)
 			defer bed.Close()
-			found[m.Name] = ofReport(suites.RunT(t, target, o))
+			found[m.Name] = suites.RunT(t, target, o).ByClause()
 		})
 	}
 }
@@ -184,7 +176,7 @@ func TestByGinkgo(t *testing.T) {
 				}
 				return err
 			},
-			After: func(r *reports.Report) { found[m.Name] = ofReport(r) },
+			After: func(r *reports.Report) { found[m.Name] = r.ByClause() },
 		}))(t)
 		ginkgo.Describe(m.Name, func() {
 			for area, listed := range tree.Areas() {

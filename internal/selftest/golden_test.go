@@ -16,8 +16,7 @@ import (
 
 func loadGolden(t *testing.T) Sets {
 	t.Helper()
-	golden := must.Get(Golden())(t)
-	return golden
+	return must.Get(Golden())(t)
 }
 
 func TestGoldenSetsAreUpToDate(t *testing.T) {

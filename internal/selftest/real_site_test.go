@@ -90,8 +90,7 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o engine.Options) *report
 		{Tool: "access.open", Identity: check.Agent},
 	}
 	o.Bridge.UpstreamTimeout = testbed.UpstreamTimeout
-	report := must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
-	return report
+	return must.Get(engine.Run(t.Context(), engine.Target{URL: bed.URL, Name: m.Name}, o))(t)
 }
 
 func forward(w http.ResponseWriter, r *http.Request, to string) {

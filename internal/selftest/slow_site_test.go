@@ -55,12 +55,10 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 		return slow
 	}
 	report := must.Get(selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: only, Cases: 8}, nil))(t)
-	verdicts = map[string]reports.Verdict{}
 	for _, r := range report.Results {
-		verdicts[r.ID] = r.Verdict
 		t.Logf("%s: %s %s", r.ID, r.Verdict, r.Message)
 	}
-	return verdicts, slow.most.Load()
+	return report.ByClause(), slow.most.Load()
 }
 
 // A mutant fails before a slow site what it fails before a fast one, and the reference bridge nothing.

@@ -17,8 +17,7 @@ import (
 // listed is a surface of one tool, whose members are the given text, as the agent sees it.
 func listed(t *testing.T, members string) *surface.Surface {
 	t.Helper()
-	s := must.Get(surface.Parse([]byte(`{"tools": [{"name": "a", `+members+`}]}`), "agent"))(t)
-	return s
+	return must.Get(surface.Parse([]byte(`{"tools": [{"name": "a", `+members+`}]}`), "agent"))(t)
 }
 
 const object = `{"type": "object"}`

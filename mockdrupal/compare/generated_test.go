@@ -21,21 +21,18 @@ import (
 
 func builtin(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site := must.Get(fixtures.Builtin(name))(t)
-	return site
+	return must.Get(fixtures.Builtin(name))(t)
 }
 
 func serve(t *testing.T, site *fixtures.Site) http.Handler {
 	t.Helper()
-	d := must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
-	return d
+	return must.Get(mockdrupal.New(site, mockdrupal.Options{}))(t)
 }
 
 func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests int) *GeneratedReport {
 	t.Helper()
 	server := must.Serve(t, other)
-	report := must.Get(Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1}))(t)
-	return report
+	return must.Get(Generate(context.Background(), GenerateOptions{Site: site, URL: server.URL, Requests: requests, Seed: 1}))(t)
 }
 
 // A mock is no different from itself, and the requests reach what a site can respond with.

@@ -37,8 +37,7 @@ func requirePHP(t *testing.T) {
 
 func builtinSite(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site := must.Get(fixtures.Builtin(name))(t)
-	return site
+	return must.Get(fixtures.Builtin(name))(t)
 }
 
 // exported writes a site out, as both lines of the jsonrpc module take it.
@@ -185,8 +184,7 @@ func openToAll(t *testing.T, site *fixtures.Site) *mockdrupal.Drupal {
 		site.Methods[i].Access = nil
 	}
 	// Results are validated by the jsonrpc module, which the stand-ins are not.
-	mock := must.Get(mockdrupal.New(site, mockdrupal.Options{Quirks: []string{quirk.LenientOutput}}))(t)
-	return mock
+	return must.Get(mockdrupal.New(site, mockdrupal.Options{Quirks: []string{quirk.LenientOutput}}))(t)
 }
 
 func post(mock *mockdrupal.Drupal, user fixtures.User, body []byte) (status int, response string) {

@@ -31,8 +31,7 @@ func TestArchivesAreReproducible(t *testing.T) {
 		packed := func(change func(files []file)) []byte {
 			copied := slices.Clone(files)
 			change(copied)
-			data := must.Get(pack("top", copied, zipped, at))(t)
-			return data
+			return must.Get(pack("top", copied, zipped, at))(t)
 		}
 		first := packed(func([]file) {})
 		again := packed(func(files []file) { slices.Reverse(files) })

@@ -110,7 +110,7 @@ func (c *Console) causes(r *reports.Report, number, most int) []string {
 			g.Clause = g.Clauses[slices.IndexFunc(g.Clauses, func(id string) bool { return !slices.Contains(shown, id) })]
 		}
 		shown = append(shown, g.Clause)
-		result := r.Results[slices.IndexFunc(r.Results, func(result reports.Result) bool { return result.ID == g.Clause })]
+		result, _ := r.Result(g.Clause)
 		head := fmt.Sprintf("%s  %s  %s", c.paint(colours[result.Verdict], strings.ToUpper(words[result.Verdict])), c.paint("1", result.ID), result.Level)
 		if n := len(g.Clauses) - 1; n > 0 {
 			head += fmt.Sprintf("  and %d more", n)

@@ -257,14 +257,6 @@ func TestFormatsShowWhatFailsTheRunAsAWhole(t *testing.T) {
 	must.Expect(t, err == nil && len(wrong) == 0, "the forms do not agree: %v %v", wrong, err)
 }
 
-func verdictsOf(r *reports.Report) map[string]reports.Verdict {
-	verdicts := map[string]reports.Verdict{}
-	for _, result := range r.Results {
-		verdicts[result.ID] = result.Verdict
-	}
-	return verdicts
-}
-
 func ofVersion(r *reports.Report, version string) *reports.Report {
 	r.Ledger.Version = version
 	return r

@@ -59,10 +59,9 @@ func writeSARIF(w io.Writer, r *reports.Report) error {
 	if r.CutShort != "" {
 		notes = append([]object{sarifError("the run was cut short: " + terminal.VisibleLine(r.CutShort, 500))}, notes...)
 	}
-	rules, results, verdicts := []object{}, []object{}, map[string]reports.Verdict{}
+	rules, results, verdicts := []object{}, []object{}, r.ByClause()
 	for i, result := range r.Results {
 		rules = append(rules, sarifRule(result))
-		verdicts[result.ID] = result.Verdict
 		if level, ok := sarifLevels[result.Verdict]; ok {
 			results = append(results, sarifResult(result, i, level, lines[i]))
 		}

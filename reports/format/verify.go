@@ -116,9 +116,5 @@ func jsonVerdicts(data []byte) (map[string]reports.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts := map[string]reports.Verdict{}
-	for _, result := range r.Results {
-		verdicts[result.ID] = result.Verdict
-	}
-	return verdicts, nil
+	return r.ByClause(), nil
 }

@@ -59,8 +59,7 @@ func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridge
 
 func builtin(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
-	site := must.Get(fixtures.Builtin(name))(t)
-	return site
+	return must.Get(fixtures.Builtin(name))(t)
 }
 
 // agent is the Authorization header of the account agent.

@@ -249,8 +249,7 @@ func TestTheComposeFile(t *testing.T) {
 
 func file(t *testing.T, name string) []byte {
 	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(replicas, name)))(t)
-	return data
+	return must.Get(os.ReadFile(filepath.Join(replicas, name)))(t)
 }
 
 // takes expects that the bridge takes environment and arguments as they are.

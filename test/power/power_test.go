@@ -91,8 +91,7 @@ func (d domain) changes(by transformation, v any) bool {
 // run tests a mutant by the clauses of a position.
 func run(t *testing.T, m mutants.Mutant, clauses []string) *reports.Report {
 	t.Helper()
-	report := must.Get(selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: clauses}, nil))(t)
-	return report
+	return must.Get(selftest.Run(t.Context(), m, engine.Options{Contract: contract.Draft, Only: clauses}, nil))(t)
 }
 
 func failed(r *reports.Report, clauses []string) bool {

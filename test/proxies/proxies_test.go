@@ -122,16 +122,15 @@ func TestTwoBridges(t *testing.T) {
 			s := nginx.start(t, nginx.ofTwo(t), one, two)
 			var before map[string]reports.Verdict
 			for n := range runs {
-				verdicts := map[string]reports.Verdict{}
-				for _, r := range run(t, s, "https://localhost:"+s.port, site, flags).Results {
-					verdicts[r.ID] = r.Verdict
+				report := run(t, s, "https://localhost:"+s.port, site, flags)
+				for _, r := range report.Results {
 					bad := r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn
 					must.Expect(t, !bad || name != "shared" && strings.Contains(r.Message, "session_keys, shared"),
 						"run %d: %s %s: %s", n+1, r.Verdict, r.ID, r.Message)
 					must.Expect(t, before == nil || before[r.ID] == r.Verdict,
 						"run %d: %s is %s, and was %s", n+1, r.ID, r.Verdict, before[r.ID])
 				}
-				before = verdicts
+				before = report.ByClause()
 			}
 		})
 	}
@@ -192,8 +191,7 @@ func serve(t *testing.T, env []string, name string, args ...string) *exec.Cmd {
 
 func free(t *testing.T) string {
 	t.Helper()
-	address := program.Address(t)
-	return address
+	return program.Address(t)
 }
 
 func write(t *testing.T, file, text string) {

@@ -6,13 +6,6 @@ package proxies
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -123,7 +116,10 @@ func (p proxy) start(t *testing.T, config string, bridges ...string) *stand {
 	must.Need(t, program != "", "SKIPPED: %s is not installed", p.program)
 	dir := t.TempDir()
 	must.Do(t, os.Chmod(dir, 0o755)) // for those that change their user
-	certify(t, dir)
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	must.Certificate(t, cert, key, nil)
+	both := append(must.Get(os.ReadFile(cert))(t), must.Get(os.ReadFile(key))(t)...)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "both.pem"), both, 0o644))
 	address := free(t)
 	host, port, _ := net.SplitHostPort(bridges[0])
 	own := portOf(address)
@@ -174,18 +170,4 @@ func (p proxy) path() string {
 func awaitListening(t *testing.T, address string) {
 	t.Helper()
 	must.Become(t, 30*time.Second, func() bool { return freeport.Listens(address) }, "nothing listens on %s", address)
-}
-
-// certify writes cert.pem, key.pem and both.pem of localhost.
-func certify(t *testing.T, dir string) {
-	t.Helper()
-	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	cert := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key))(t)
-	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
-	public, private := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-	for name, data := range map[string][]byte{"cert.pem": public, "key.pem": private, "both.pem": append(append([]byte{}, public...), private...)} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -77,7 +78,7 @@ func declared(t *testing.T, name string) []string {
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			names = append(names, receiver(d)+d.Name.Name)
+			names = append(names, strings.TrimPrefix(receiver(d)+"."+d.Name.Name, "."))
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				switch s := spec.(type) {
@@ -94,16 +95,10 @@ func declared(t *testing.T, name string) []string {
 	return names
 }
 
+// receiver names the type that a method is of; a function has none.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
 	}
-	of := d.Recv.List[0].Type
-	if star, ok := of.(*ast.StarExpr); ok {
-		of = star.X
-	}
-	if name, ok := of.(*ast.Ident); ok {
-		return name.Name + "."
-	}
-	return ""
+	return strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*")
 }

@@ -17,14 +17,14 @@ import (
 // A request passes each file once on its way to the bridge: in each package that it goes through, no file that it has left
 // is entered again. TestImportRules holds the order of the packages.
 func TestSendPassesEachFileOnce(t *testing.T) {
-	for _, stop := range []struct{ dir, receiver, method string }{
+	for _, stop := range []struct{ dir, of, method string }{
 		{"suites/check", "Client", "Send"}, {"suites/patience", "Client", "Send"}, {"suites/client", "Client", "Exchange"},
 	} {
-		calls := callsBetweenFiles(t, stop.dir, stop.receiver, stop.method)
-		must.Expect(t, len(calls) > 0, "%s: %s.%s calls nothing", stop.dir, stop.receiver, stop.method)
+		calls := callsBetweenFiles(t, stop.dir, stop.of, stop.method)
+		must.Expect(t, len(calls) > 0, "%s: %s.%s calls nothing", stop.dir, stop.of, stop.method)
 		for _, file := range slices.Sorted(maps.Keys(calls)) {
 			way := wayBack(calls, file, file, nil)
-			must.Expect(t, way == nil, "%s: a request of %s.%s enters %s again: %s", stop.dir, stop.receiver, stop.method, file, strings.Join(way, ", then "))
+			must.Expect(t, way == nil, "%s: a request of %s.%s enters %s again: %s", stop.dir, stop.of, stop.method, file, strings.Join(way, ", then "))
 		}
 	}
 }
@@ -34,7 +34,7 @@ type call struct{ function, file string }
 
 // callsBetweenFiles follows the calls of a method within its package, and returns by file the functions of other files that
 // are called there.
-func callsBetweenFiles(t *testing.T, dir, receiver, method string) map[string][]call {
+func callsBetweenFiles(t *testing.T, dir, of, method string) map[string][]call {
 	t.Helper()
 	set := token.NewFileSet()
 	parsed := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go")))(t)
@@ -55,7 +55,7 @@ func callsBetweenFiles(t *testing.T, dir, receiver, method string) map[string][]
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
 				bodies[info.Defs[f.Name]] = f
-				if f.Name.Name == method && f.Recv != nil && receiverOf(f) == receiver {
+				if f.Name.Name == method && receiver(f) == of {
 					next = append(next, info.Defs[f.Name])
 				}
 			}
@@ -84,15 +84,6 @@ func callsBetweenFiles(t *testing.T, dir, receiver, method string) map[string][]
 		})
 	}
 	return calls
-}
-
-func receiverOf(f *ast.FuncDecl) string {
-	of := f.Recv.List[0].Type
-	if pointer, ok := of.(*ast.StarExpr); ok {
-		of = pointer.X
-	}
-	name, _ := of.(*ast.Ident)
-	return name.Name
 }
 
 // wayBack is a way by which calls that leave a file come to another one.

@@ -78,8 +78,7 @@ func TestDifferenceLooksWithinADocument(t *testing.T) {
 // Sets may come in any order, lists may not.
 func TestAligned(t *testing.T) {
 	parse := func(text string) any {
-		v := must.Get(exact.Parse([]byte(text)))(t)
-		return v
+		return must.Get(exact.Parse([]byte(text)))(t)
 	}
 	const want = `{"tools":[{"name":"a","inputSchema":{"type":["string","null"],"enum":[1,"b"],"required":["x","y"],"default":{"enum":[1,2]},"properties":{"enum":{"enum":[1,2]}}}}]}`
 	for _, c := range []struct {
