@@ -18,7 +18,8 @@ func KeepEnvelope() OmegaMatcher {
 		if a.RefusedForLength() || a.PermittedToProxy() {
 			return "" // refused before routing
 		}
-		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {
+		t, parameters, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+		if charset, named := parameters["charset"]; t != "application/json" && !strings.HasSuffix(t, "+json") || named && !isUTF8(charset) {
 			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(client.OneLine(string(a.Body)), 120))
 		}
 		v, err := a.JSON()

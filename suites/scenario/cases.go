@@ -197,3 +197,13 @@ func WrongTypes(broken []generate.Case) []generate.Case {
 	}
 	return wrong
 }
+
+// ofOneParameter are keywords by which a value is wrong by itself, and not what it holds.
+var ofOneParameter = []string{"required", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
+	"minItems", "maxItems", "uniqueItems"}
+
+// OfOneParameter reports whether the value of one parameter is wrong as a whole, so that an error can name nothing else.
+func (c ToolCase) OfOneParameter() bool {
+	keyword, _, _ := strings.Cut(c.What, " ")
+	return slices.Contains(ofOneParameter, keyword) && strings.Count(c.What, "/") == 1
+}

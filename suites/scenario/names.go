@@ -10,7 +10,7 @@ import (
 
 // OddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
 // of the language has; and those that a careless message does not hold whole.
-var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
+var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such %s {0} $& \u00fc\u6a4b", "no.such.tool." + strings.Repeat("x", 87)}
 
 // EveryName is a method whose parameters have the names that programs change, each an integer. Those who administer the site may run it.
 const EveryName = "content.worded.names"

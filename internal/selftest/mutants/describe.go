@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"fmt"
 	"html"
 	"net/http"
@@ -140,6 +141,16 @@ func describeMutants() []Mutant {
 			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			return t
 		})},
+		{Name: "describe-name-read-as-latin-1", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "WSGI's query is a text of Latin-1",
+			Middleware: onUnknownName(func(name string) string {
+				var latin []rune
+				for _, b := range []byte(name) {
+					latin = append(latin, rune(b))
+				}
+				return string(latin)
+			})},
+		{Name: "describe-unknown-formatted", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "the message with the name in it is the format of a printf",
+			Middleware: onUnknownName(func(name string) string { return strings.ReplaceAll(name, "%s", "") })},
 		{Name: "describe-unknown-escaped", Breaks: Clauses("describe/unknown-404"), Origin: Module, Why: "the @placeholder of a message escapes for HTML",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusNotFound {
@@ -253,4 +264,11 @@ func repeatRefusal(status int, applies func(failed, now string) bool) middleware
 		}
 		served[who(x)] = good
 	})
+}
+
+// onUnknownName changes the name in the message for an unknown one.
+func onUnknownName(change func(name string) string) middleware {
+	return onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+		x.Body = bytes.ReplaceAll(x.Body, []byte(x.described()), []byte(change(x.described())))
+	}))
 }

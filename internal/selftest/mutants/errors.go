@@ -24,6 +24,27 @@ func errorMutants() []Mutant {
 				x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
 			}
 		})},
+		{Name: "errors-as-html-to-any-accept", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "frameworks send errors as JSON where Accept asks for it by name",
+			Middleware: onRefusal(func(x *exchange) {
+				if accept := x.Request.Header.Get("Accept"); accept == "*/*" || accept == "" {
+					x.page(x.Status, "Error")
+				}
+			})},
+		{Name: "errors-in-latin-1", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "the framework's charset is announced, whatever the body is in", Middleware: onRefusal(func(x *exchange) {
+			if !toDescribe(x.Request) {
+				x.Header.Set("Content-Type", "application/json; charset=ISO-8859-1")
+			}
+		})},
+		{Name: "two-cursors-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a repeated parameter is a list, which the decoder does not take",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if len(x.Request.URL.Query()["cursor"]) > 1 {
+					x.page(http.StatusInternalServerError, "Error")
+				}
+			})},
+		{Name: "denials-with-a-code-of-the-framework", Breaks: Clauses("errors/code-stable"), Origin: Peer, Why: "the code is made of the status",
+			Middleware: onResponse(allRequests, func(x *exchange) { x.recode("access_denied", "forbidden") })},
+		{Name: "verbs-with-a-code-of-their-own", Breaks: Clauses("errors/code-stable"), Origin: Peer, Why: "the router has names for its refusals",
+			Middleware: onResponse(allRequests, func(x *exchange) { x.recode("method_not_allowed", "wrong_method") })},
 		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
 			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
 		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
@@ -70,6 +91,8 @@ func errorMutants() []Mutant {
 				e["message"] = http.StatusText(x.Status)
 			}
 		})},
+		{Name: "bounds-not-in-message", Breaks: Clauses("errors/message-helps"), Origin: Peer, Why: "the message is made for wrong types alone",
+			Middleware: onOtherViolations(func(e map[string]any, _ violation) { e["message"] = "The arguments are not valid." })},
 		{Name: "missing-argument-unnamed", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Why: "a text of the site that is read in part",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
@@ -95,6 +118,10 @@ func errorMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 			}
 		})},
+		{Name: "anonymous-describe-shape-first", Breaks: Clauses("errors/precedence"), Origin: Peer, Why: "the query is validated before anybody is asked for credentials",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				return toDescribe(r) && r.Header.Get("Authorization") == "" && r.URL.RawQuery == "" && refuseAt(w, r, http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
+			})},
 		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a malformed body gives 400 even to callers without permission", Middleware: onCallBodyRaw(func(x *exchange) {
 			if (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) && decode(x.Sent) == nil {
 				x.Refuse(http.StatusBadRequest, "invalid_json", "The body is no JSON.")

@@ -18,7 +18,8 @@ import (
 func httpMutants() []Mutant {
 	return []Mutant{
 		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toList)},
-		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toDescribe)},
+		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Why: "the name may be in the body, too",
+			Middleware: methodAsGet(http.MethodPost, func(r *http.Request) bool { return toDescribe(r) && r.ContentLength > 2 })},
 		{Name: "unknown-verbs-as-get", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "the handler asks whether it is a POST",
 			Middleware: methodAsGet("PROPFIND", toList)},
 		{Name: "allow-in-small-letters", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "the router keeps its verbs so", Middleware: onRefusal(func(x *exchange) {
@@ -32,6 +33,19 @@ func httpMutants() []Mutant {
 			x.Header.Set("Allow", "GET")
 		})},
 		{Name: "head-204", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Status = http.StatusNoContent })},
+		{Name: "head-of-describe-unguarded", Breaks: Clauses("http/head"), Origin: Peer, Why: "the permission is asked for GET alone", Middleware: onHead(func(x *exchange) {
+			if toDescribe(x.Request) && x.Status == http.StatusForbidden {
+				shown := x.as("agent").Send(http.MethodGet, x.Request.URL.RequestURI(), nil)
+				x.Status, x.Header = shown.Status, shown.Header
+			}
+		})},
+		{Name: "head-of-a-bad-request-200", Breaks: Clauses("http/head"), Origin: Peer, Why: "the query is validated where the body is made",
+			Middleware: onHead(atStatus(http.StatusBadRequest, func(x *exchange) { x.Status = http.StatusOK }))},
+		{Name: "head-of-the-first-page", Breaks: Clauses("http/head"), Origin: Peer, Why: "HEAD has a route of its own, which reads no query", Middleware: beforeBridge(func(r *http.Request) {
+			if r.Method == http.MethodHead && toList(r) {
+				r.URL.RawQuery = ""
+			}
+		})},
 		{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, cacheable)},
 		{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, cacheable)},
 		{Name: "list-cacheable-for-cdns", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a CDN obeys this header in place of Cache-Control", Middleware: onResponse(toList, func(x *exchange) {
@@ -64,6 +78,21 @@ func httpMutants() []Mutant {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
 		})},
+		{Name: "gzip-for-one-header-alone", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is compared as a text", Middleware: beforeBridge(func(r *http.Request) {
+			if r.Header.Get("Accept-Encoding") != "gzip" {
+				r.Header.Del("Accept-Encoding")
+			}
+		})},
+		{Name: "gzip-for-any-coding", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "whoever sends the header is taken to read gzip", Middleware: beforeBridge(func(r *http.Request) {
+			if accepted := r.Header.Get("Accept-Encoding"); accepted != "" && !strings.Contains(accepted, "gzip") {
+				r.Header.Set("Accept-Encoding", "gzip")
+			}
+		})},
+		{Name: "gzip-as-a-file", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the type is guessed from the compressed bytes, as net/http does", Middleware: onResponse(toList, func(x *exchange) {
+			if x.gzipped && x.Status == http.StatusOK {
+				x.Header.Set("Content-Type", "application/x-gzip")
+			}
+		})},
 		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: beforeBridge(func(r *http.Request) {
 			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "q=0.0") {
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -86,6 +115,17 @@ func httpMutants() []Mutant {
 				x.page(http.StatusNotFound, "Page not found")
 			}
 		})},
+		{Name: "unknown-path-deleted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "the last route of the bridge takes GET and POST", Middleware: onOtherPaths(func(x *exchange) {
+			if x.Method != http.MethodGet && x.Method != http.MethodPost {
+				x.page(x.Status, "Page not found")
+			}
+		})},
+		{Name: "routes-by-prefix", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "the pattern of a route has no end",
+			Middleware: routesOf(func(rest string) bool { return !strings.HasPrefix(rest, "/") && !strings.HasPrefix(rest, ";") })},
+		{Name: "routes-below-endpoints", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a handler is mounted at its path and takes all below it",
+			Middleware: routesOf(func(rest string) bool { return len(rest) > 1 && strings.HasPrefix(rest, "/") })},
+		{Name: "chunks-left-as-a-request", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer,
+			Why: "as many bytes of the body are read as Content-Length says, as programs over Python's http.server do", Middleware: leaveChunks},
 		{Name: "closes-after-errors", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Header.Set("Connection", "close") })},
 		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined,
 			Middleware: onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))},
@@ -329,6 +369,38 @@ func redirectAt(path, to string) middleware {
 			w.WriteHeader(http.StatusFound)
 		}
 		return here
+	})
+}
+
+// routesOf leads paths that begin like an endpoint's, and go on in such a way, to the endpoint.
+func routesOf(such func(rest string) bool) middleware {
+	return beforeBridge(func(r *http.Request) {
+		for _, endpoint := range []string{"/mcp/tools/list", "/mcp/tools/describe", "/mcp/tools/invoke"} {
+			if before, rest, found := strings.Cut(r.URL.Path, endpoint); found && rest != "" && such(rest) {
+				r.URL.Path = before + endpoint
+			}
+		}
+	})
+}
+
+// leaveChunks takes a body in chunks for an empty one, and what follows for a request that is malformed.
+func leaveChunks(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength >= 0 || !toInvoke(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		conn, received, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		const body = `{"error":{"code":"invalid_json","message":"The body is empty."}}`
+		fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		for line := ""; err == nil && !strings.HasPrefix(line, http.MethodGet); {
+			line, err = received.ReadString('\n')
+		}
+		fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	})
 }
 

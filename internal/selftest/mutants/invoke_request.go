@@ -57,6 +57,8 @@ func invokeRequestMutants() []Mutant {
 			}
 			return body
 		})},
+		{Name: "body-trimmed", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "what languages trim is more than JSON's white space",
+			Middleware: onBody(func(body []byte) []byte { return bytes.Trim(body, " \t\r\n\v\f") })},
 		{Name: "trailing-garbage-ignored", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the decoder reads one value and stops",
 			Middleware: onBody(func(body []byte) []byte {
 				if object := decode(body); object != nil && !bytes.HasSuffix(bytes.TrimSpace(body), []byte("}")) {
@@ -201,6 +203,8 @@ func invokeRequestMutants() []Mutant {
 			}
 			return body
 		})},
+		{Name: "duplicates-compared-as-written", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "names below the top are compared before their escapes are read",
+			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`"a":1,"\u0061"`), []byte(`"a"`)) })},
 		{Name: "duplicates-within-lists-last-win", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "the search for them goes through objects alone",
 			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`[{"b":1,`), []byte(`[{`)) })},
 		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
@@ -421,5 +425,15 @@ func readHugeBody(such func(length int64) bool) middleware {
 			return false
 		}
 		return refuseAt(w, r, http.StatusNotFound, "tool_not_found", "There is no such tool.")
+	})
+}
+
+// onOtherViolations changes the refusals of arguments that have the right types, and lack none.
+func onOtherViolations(change func(e map[string]any, first violation)) middleware {
+	return onError(func(x *exchange, e map[string]any) {
+		found := x.violations()
+		if len(found) > 0 && eachViolation(func(v violation) bool { return v.Keyword != "type" && v.Keyword != "required" })(found) {
+			change(e, found[0])
+		}
 	})
 }

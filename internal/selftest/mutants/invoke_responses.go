@@ -81,6 +81,30 @@ func invokeErrorMutants() []Mutant {
 					replaceBody(resp, string(latin))
 				}
 			})},
+		{Name: "missing-argument-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "Ajv's instancePath is of the object that lacks it",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
+					e["data"] = map[string]any{"parameter": "", "expected": found[0].Expected, "received": found[0].Received}
+				}
+			})},
+		{Name: "bounds-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "the data is made for wrong types alone",
+			Middleware: onOtherViolations(func(e map[string]any, first violation) {
+				e["data"] = map[string]any{"expected": first.Expected, "received": first.Received}
+			})},
+		{Name: "expected-and-received-null", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "the validator of today has other names for them",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if found := x.violations(); len(found) > 0 {
+					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": nil, "received": nil}
+				}
+			})},
+		{Name: "data-of-invalid-params-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "-32602 is mapped before the error's data is read",
+			Middleware: onError(func(_ *exchange, e map[string]any) {
+				if data, _ := e["data"].(map[string]any); numberText(data["jsonrpc_code"]) == "-32602" {
+					delete(e, "data")
+				}
+			})},
+		{Name: "failures-may-be-stored", Breaks: Clauses("invoke/not-cached"), Origin: Peer, Why: "the header is set where a result is sent",
+			Middleware: onInvoke(atStatus(http.StatusInternalServerError, dropHeader("Cache-Control")))},
 		{Name: "violations-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Why: "Drupal's text on a violation of its schema says more than the name of the parameter",
 			Transport: onReply(func(reply map[string]any) {
 				e, _ := reply["error"].(map[string]any)

@@ -19,6 +19,29 @@ func listPageMutants() []Mutant {
 			Why: "the last page has a cursor to itself, which is different each time", Middleware: func(next http.Handler) http.Handler {
 				return newCursors()(atTheEnd(func(p *page) { p.Object["nextCursor"] = cursorAt(offset(p.Cursor)) })(next))
 			}},
+		{Name: "pages-of-administrators-are-twice-as-long", Breaks: Clauses("list/page-size"), Origin: Imagined, Why: "the size of a page is a setting of the account",
+			Middleware: onList(func(p *page) {
+				if caller(p.Request) != "admin" || p.Cursor != "" {
+					return
+				}
+				next := p.Send(http.MethodGet, p.Request.URL.Path+"?cursor="+cursorAt(len(p.Tools)), nil).Object()
+				more, _ := next["tools"].([]any)
+				p.Tools, p.Object["nextCursor"] = append(p.Tools, more...), next["nextCursor"]
+			})},
+		{Name: "cursor-offset-in-32-bits", Breaks: Clauses("list/cursor-malformed"), Origin: Peer, Why: "`offset | 0` of JavaScript",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if n := offset(r.URL.Query().Get("cursor")); toList(r) && n > 1<<32 && n < 1<<40 {
+					r.URL.RawQuery = "cursor=" + cursorAt(n&(1<<32-1))
+				}
+			})},
+		{Name: "format-in-query-refused", Breaks: Clauses("list/unknown-query-ignored"), Origin: Module, Why: "Drupal knows the formats of a route",
+			Middleware: refuseWhere(http.StatusNotAcceptable, "invalid_request", func(r *http.Request) bool { return r.URL.Query().Has("_format") })},
+		{Name: "verb-in-query", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "forms of the framework send other verbs so",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if verb := r.URL.Query().Get("_method"); verb != "" && r.Method == http.MethodPost {
+					r.Method = verb
+				}
+			})},
 		{Name: "no-visible-tool-403", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "a caller who may run none of the tools is refused",
 			Middleware: onResponse(toList, func(x *exchange) {
 				tools, ok := x.Object()["tools"].([]any)

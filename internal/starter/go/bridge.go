@@ -168,7 +168,7 @@ func one(r *http.Request, name string) (string, error) {
 	return strings.Join(values, ""), nil
 }
 
-var takesGzip = regexp.MustCompile(`(?i)\bgzip\s*(;\s*q=(1|0?\.\d*[1-9]))?\s*(,|$)`)
+var takesGzip = regexp.MustCompile(`(?i)\bgzip\s*(;\s*q=(1(\.0*)?|0?\.\d*[1-9]\d*))?\s*(,|$)`)
 
 func respond(w http.ResponseWriter, r *http.Request, body any, err error) {
 	status, header := 200, w.Header()

@@ -53,7 +53,7 @@ final class Bridge
             throw new Failure(400, 'missing_parameter', 'The parameter name is missing');
         }
         if (!preg_match('//u', $name)) {
-            throw new Failure(400, 'invalid_parameter', 'The parameter name is not UTF-8');
+            throw new Failure(400, 'missing_parameter', 'The parameter name is not UTF-8');
         }
 
         return Json::encode(['tool' => $tools->find($name) ?? throw Failure::toolNotFound($name)]);

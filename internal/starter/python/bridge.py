@@ -119,6 +119,8 @@ class Caller(BaseHTTPRequestHandler):
         self.discard()
         data = jsontext.encode(body)
         self.send_response(status)
+        if self.close_connection:
+            self.send_header("Connection", "close")
         if len(data) > 1024 and re.search(r"(?i)\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", self.received("Accept-Encoding")):
             data = gzip.compress(data, 5)
             self.send_header("Content-Encoding", "gzip")

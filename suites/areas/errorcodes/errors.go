@@ -76,7 +76,7 @@ func codeStable(ctx context.Context, t *check.T) {
 		}
 		t.Row(refused.Who, "", refused.What, func() {
 			t.Expect(refused.Response).To(haveWordAsCode())
-			if codesOfCause[refused.Cause] != nil {
+			if t.Contract.Codes[refused.Status] != nil { // of other statuses the table names no code
 				t.Expect(refused.Response).To(haveDocumentedCode(t.Contract))
 			}
 		})
@@ -147,6 +147,11 @@ func messageHelps(ctx context.Context, t *check.T) {
 			cases = append(cases, scenario.ToolCase{StrictTool: tool, Case: broken})
 		}
 	}
+	for _, c := range scenario.BrokenArguments(ctx, t) {
+		if c.OfOneParameter() {
+			cases = append(cases, c)
+		}
+	}
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {
@@ -200,6 +205,7 @@ var precedences = []precedenceCase{
 	{"permission before shape: no name", check.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"arguments":{}}`},
 	{"permission before existence: an unknown tool", check.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"permission before shape: a list with a malformed cursor", check.Outsider, []int{403}, "list?", "list?cursor=%00%FF"},
+	{"permission before shape: describe without a name, by an anonymous caller", check.Anonymous, []int{401, 403}, "?name={known}", "?"},
 	{"permission before shape: a body that is no JSON, by an anonymous caller", check.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
 	{"permission before shape: no body, by an anonymous caller", check.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, ` `},
 	{"shape before existence: arguments that are no object", check.Agent, []int{400}, `{"name":"{known}","arguments":"x"}`, `{"name":"` + scenario.NoSuchTool + `","arguments":"x"}`},
@@ -236,8 +242,7 @@ func haveWordAsCode() OmegaMatcher {
 	})
 }
 
-// haveDocumentedCode matches a refusal with a code of the documented set. It applies to causes whose code a clause
-// names; the codes of all other causes are the bridge's own.
+// haveDocumentedCode matches a refusal with a code of the documented set.
 func haveDocumentedCode(all *contract.Contract) OmegaMatcher {
 	return match.Conform("a code of the documented set", func(r *check.Response) string {
 		if all.DocumentedCode(r.Code()) {
@@ -280,15 +285,6 @@ func agreeWithStatus(all *contract.Contract) OmegaMatcher {
 		}
 		return ""
 	})
-}
-
-// codesOfCause are the codes that the contract names for a cause.
-var codesOfCause = map[scenario.Cause][]string{
-	scenario.MissingName:  {"missing_parameter"},
-	scenario.UnknownTool:  {"tool_not_found"},
-	scenario.MalformedDoc: {"invalid_json"},
-	scenario.BrokenRule:   {"invalid_params"},
-	scenario.FailedMethod: {"execution_error"},
 }
 
 // refuseAll sends every refusal that this run can send and returns the responses that refuse. Its positive control is a

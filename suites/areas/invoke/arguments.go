@@ -62,12 +62,19 @@ func undeclaredArgument(ctx context.Context, t *check.T) {
 }
 
 func invalidArgumentsNamed(ctx context.Context, t *check.T) {
-	var single, several []scenario.ToolCase
+	var missing, single, several []scenario.ToolCase
 	sent := map[string][]generate.Case{} // by invoke/invalid-arguments-400, of each tool
 	for _, c := range scenario.BrokenArguments(ctx, t) {
-		sent[c.Name] = append(sent[c.Name], c.Case)
+		if sent[c.Name] = append(sent[c.Name], c.Case); c.OfOneParameter() {
+			single = append(single, c)
+		}
 	}
 	for _, tool := range scenario.StrictTools(ctx, t, scenario.SucceedingKinds...) {
+		for _, c := range tool.Broken() {
+			if strings.HasPrefix(c.What, "required at /") && strings.Count(c.What, "/") == 1 {
+				missing = append(missing, scenario.ToolCase{StrictTool: tool, Case: c})
+			}
+		}
 		wrong := tool.WrongTypes()
 		shared := scenario.WrongTypes(sent[tool.Name])
 		if len(shared) == 0 {
@@ -81,7 +88,7 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 		}
 	}
 	tested := 0
-	cases := slices.Concat(scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10))
+	cases := slices.Concat(missing[:min(len(missing), 1)], scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10))
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {
@@ -90,7 +97,7 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 				return // invoke/invalid-arguments-400 tests that
 			}
 			tested++
-			named := nameParameter(c.Parameter())
+			named := nameParameter(c)
 			if c.What == severalAtOnce {
 				named = nameAll(wrongNames(c.StrictTool))
 			}
@@ -124,14 +131,16 @@ func wrongNames(t scenario.StrictTool) []string {
 }
 
 // nameParameter matches a refusal whose error.data names the invalid parameter, what was expected and what was received:
-// an object with these members, or a list of such objects.
-func nameParameter(name string) OmegaMatcher {
+// an object with these members, or a list of such objects. What was received may be the value itself; of a missing one there is none.
+func nameParameter(c scenario.ToolCase) OmegaMatcher {
+	name := c.Parameter()
+	sent, given := c.Value.(map[string]any)[name]
+	says := func(v any) bool { return v != nil && v != "" }
 	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(r *check.Response) string {
 		for _, detail := range details(errorData(r)) {
 			parameter, _ := detail["parameter"].(string)
-			_, expected := detail["expected"]
-			_, received := detail["received"]
-			if strings.Contains(parameter, name) && expected && received {
+			received, shown := detail["received"]
+			if strings.Contains(parameter, name) && says(detail["expected"]) && (!given || shown && (says(received) || !says(sent))) {
 				return ""
 			}
 		}

@@ -125,12 +125,13 @@ const rpcMethodNotFound = -32601
 
 func errorDataKept(ctx context.Context, t *check.T) {
 	tested := 0
-	failing := scenario.Sampled(t, scenario.Failing(t))
+	failing := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Fail), func(s scenario.Sample) bool { return s.Fails().Code != scenario.RPCInvalidParams })
+	failing = append(failing, scenario.Sampled(t, scenario.Failing(t))...)
 	responses := scenario.InvokeEach(ctx, t, check.Agent, failing)
 	for i, tool := range failing {
 		r := responses.Response(i)
-		if r.Status != http.StatusInternalServerError {
-			continue // invoke/execution-error-500 tests that
+		if r.Status != http.StatusInternalServerError && (r.Status != http.StatusBadRequest || tool.Fails().Code != scenario.RPCInvalidParams) {
+			continue // invoke/execution-error-500 and invoke/semantic-invalid-400 test that
 		}
 		tested++
 		t.For(check.Agent, tool.Name, func() { t.Expect(r).To(keepErrorData(tool.Fails())) })

@@ -78,6 +78,9 @@ func notCached(ctx context.Context, t *check.T) {
 		t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
 		again := t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
 		t.Expect(again).To(match.HaveRun(t.Upstream, failing.ID, 2), "two equal invokes that fail")
+		if !t.Alone() {
+			t.Expect(again).To(forbidStoring())
+		}
 	})
 }
 

@@ -205,7 +205,7 @@ func duplicateMembers(ctx context.Context, t *check.T) {
 	}
 	invoke(value).MustSucceed()
 	for what, argument := range check.InOrder(map[string]string{
-		"two members of an argument":             `{"a":1,"a":[{"b":2}]}`,
+		"two members of an argument":             `{"a":1,"\u0061":[{"b":2}]}`,
 		"two members of an object within a list": `{"a":[{"b":1,"b":2}]}`,
 	}) {
 		t.Row(check.Agent, "", what, func() { t.Expect(invoke(argument)).To(match.HaveStatus(400)) })
@@ -241,7 +241,7 @@ var malformedBodies = []wrongBody{
 	{"a member name without quotes", `{name:"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a line break within a string", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":"a` + "\n" + `b"}}`},
 	{"a number that starts with a zero", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":007}}`},
-	{"a no-break space before it", "\u00a0" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a vertical tab before it", "\v" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a NUL behind it", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}` + "\x00"},
 }
 

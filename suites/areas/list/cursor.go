@@ -172,6 +172,7 @@ var badCursors = []badCursor{
 	{what: "the smallest integer", query: "cursor=" + encoded("-9223372036854775808"), negative: true, text: true},
 	{what: "a bare minus one", query: "cursor=-1", negative: true},
 	{what: "the largest integer", query: "cursor=" + encoded("9223372036854775807")},
+	{what: "a number of 33 bits", query: "cursor=" + encoded("4294967297")},
 	{what: "a number of 20 digits", query: "cursor=" + encoded("99999999999999999999")},
 	{what: "control characters", query: "cursor=%00%01%1B", unmistakable: true},
 	{what: "a number with a line break", query: "cursor=" + encoded("50\n"), numbers: []int{50}},

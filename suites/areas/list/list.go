@@ -197,7 +197,7 @@ func pagesCoverAllOnce(ctx context.Context, t *check.T) {
 }
 
 func unknownQueryIgnored(ctx context.Context, t *check.T) {
-	const unknown = "bridgecheck_unknown=1&x%5B%5D=%20&Cursor=%21&Name=no" // names have case
+	const unknown = "_format=json&utm_source=bridgecheck&x%5B%5D=%20&Cursor=%21&Name=no" // names have case
 	list := steadyList(ctx, t)
 	for i, page := range list.Pages[:min(len(list.Pages), 2)] {
 		t.Row(check.Agent, "", fmt.Sprintf("page %d", i+1), func() {
@@ -213,7 +213,7 @@ func unknownQueryIgnored(ctx context.Context, t *check.T) {
 	call, ok := scenario.HarmlessCall(ctx, t)
 	if ok && t.Call(ctx, call).Succeeded() { // else invoke/answers-result fails
 		t.Row(call.Identity, call.Tool, "invoke", func() {
-			t.Expect(t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Raw: unknown + "&name=" + scenario.NoSuchTool,
+			t.Expect(t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Raw: unknown + "&_method=PUT&name=" + scenario.NoSuchTool,
 				Body: bytes.NewReader(call.Body()), Show: string(call.Body())})).To(match.BeSuccess())
 		})
 	}

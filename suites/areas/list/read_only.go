@@ -13,14 +13,7 @@ import (
 // pageSizeAsItIs is pageSize on a site that cannot be changed.
 func pageSizeAsItIs(ctx context.Context, t *check.T) {
 	list := steadyList(ctx, t)
-	for i, page := range list.Pages {
-		t.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
-			t.Expect(page).To(haveAtMost(t.PageSize))
-			if i < len(list.Pages)-1 {
-				t.Expect(page).To(beFull(t.PageSize))
-			}
-		})
-	}
+	haveFullPages(t, list)
 	if n := len(list.Tools()); n <= t.PageSize && !t.HasFindings() {
 		check.NotTestable(fmt.Sprintf("the agent sees %d tools, and a page holds %d: set a smaller page size at the bridge and give it as --page-size %d", n, t.PageSize, max(1, n/2)))
 	}

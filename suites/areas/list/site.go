@@ -22,9 +22,17 @@ import (
 
 func pageSize(ctx context.Context, t *check.T) {
 	list := steadyList(ctx, t)
+	others := scenario.ListsOfOthers(ctx, t)
 	if len(list.Tools()) <= t.PageSize {
 		list = scenario.AllTools(ctx, t, scenario.Serve(ctx, t, scenario.ManyMethods("content.sized.", 2*t.PageSize+1)))
 	}
+	for _, list := range append(others, list) {
+		haveFullPages(t, list)
+	}
+}
+
+// haveFullPages tests that each page of a list but the last holds as many tools as a page has.
+func haveFullPages(t *check.T, list check.Listing) {
 	for i, page := range list.Pages {
 		t.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
 			t.Expect(page).To(haveAtMost(t.PageSize))
