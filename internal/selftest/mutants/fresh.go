@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -143,6 +145,31 @@ func freshMutants() []Mutant {
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
 		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
+		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "the SDK's handler of tools/list reads the methods each time",
+			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
+				if decode(x.Sent)["method"] == "tools/list" {
+					site.send(http.MethodGet, "/jsonrpc/methods", x.Request.Header.Get("Authorization"), nil)
+				}
+			})},
+		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "tools are registered with the server, and never removed", Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
+		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
+		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "compiled schemas are kept by the tool's name", Middleware: validateByFirstSchema("content.arrival")},
+		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) || !fromMCP(r) {
+					return next.RoundTrip(r)
+				}
+				return onReplyError(func(e map[string]any) {
+					if numberText(e["code"]) == "-32601" {
+						e["code"] = -32000
+					}
+				})(next).RoundTrip(r)
+			})},
+		{Name: "mcp-session-keeps-its-permissions", MCP: true, Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "what a caller may see is looked up when a session opens",
+			Middleware: keepToolsOfMCP(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") }, func(x *exchange, name string) bool {
+				_, there := x.as("admin").tool(name)
+				return there
+			})},
 	}
 }
 
@@ -395,3 +422,87 @@ func keepFirstList(key func(*http.Request) string) middleware {
 		}
 	})
 }
+
+// keepToolsOfMCP shows by MCP, behind the last page, the tools that it has shown before for the same key and that stay; "" is no key.
+func keepToolsOfMCP(key func(*http.Request) string, stays func(x *exchange, name string) bool) middleware {
+	var mu sync.Mutex
+	shown := map[string]map[string]any{} // by key and name
+	return onRPC("tools/list", func(m *rpc) {
+		k := key(m.Request)
+		tools, ok := m.Result()["tools"].([]any)
+		if !ok || k == "" {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if shown[k] == nil {
+			shown[k] = map[string]any{}
+		}
+		for _, t := range tools {
+			shown[k][t.(tool)["name"].(string)] = t
+		}
+		if m.Result()["nextCursor"] != nil {
+			return
+		}
+		rest := m.rest()
+		now := rest.names()
+		for name, t := range shown[k] {
+			if !slices.Contains(now, name) && stays(rest, name) {
+				tools = append(tools, t)
+			}
+		}
+		m.Result()["tools"] = tools
+	})
+}
+
+// rest is the exchange as one of the three endpoints, for what it asks of the bridge.
+func (m *rpc) rest() *exchange {
+	x := *m.exchange
+	x.Request = m.Request.Clone(m.Request.Context())
+	x.Request.URL.Path = "/mcp/tools/list"
+	return &x
+}
+
+// versionWithout gives a list the hash of its tools without some members as its version.
+func versionWithout(members ...string) middleware {
+	return onResponse(toList, func(x *exchange) {
+		whole := x.Request.Header.Get("If-None-Match")
+		if x.Status == http.StatusNotModified {
+			return
+		}
+		object := x.Object()
+		if x.Status != http.StatusOK || object == nil {
+			return
+		}
+		tools, _ := object["tools"].([]any)
+		for _, t := range tools {
+			for _, name := range members {
+				delete(t.(tool), name)
+			}
+		}
+		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(encode(object)))
+		x.Header.Set("ETag", tag)
+		if strings.Contains(whole, tag) {
+			x.Status, x.Body = http.StatusNotModified, nil
+		}
+	})
+}
+
+// validateByFirstSchema checks an argument by the enum that the tool had when it was called first.
+func validateByFirstSchema(name string) middleware {
+	var first atomic.Value
+	return onRPC("tools/call", func(m *rpc) {
+		kind := objectIn(m.Params, "arguments")["kind"]
+		if m.Params["name"] != name || kind == nil {
+			return
+		}
+		if t, ok := m.rest().tool(name); ok {
+			first.CompareAndSwap(nil, encode(t["inputSchema"]))
+		}
+		if schema, _ := first.Load().([]byte); schema != nil && !bytes.Contains(schema, encode(kind)) {
+			m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "kind is not valid"}}})
+		}
+	})
+}
+
+func authorized(r *http.Request) string { return r.Header.Get("Authorization") }

@@ -264,7 +264,7 @@ func mcpMutants() []Mutant {
 					x.Status = http.StatusBadRequest
 				}
 			})},
-		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: actAsSessionOwner(allRequests)},
+		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: actAsSessionOwner(func(*http.Request, string) bool { return true })},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Method == http.MethodDelete {
@@ -372,6 +372,49 @@ func mcpMutants() []Mutant {
 			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
 		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
 			Middleware: onStream(replaceInEvent(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+		{Name: "mcp-outputs-of-any-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "results are passed on as they are, and the SDK wants some schema",
+			Middleware: onMCPTool(func(t tool) {
+				if objectIn(t, "outputSchema")["type"] == "object" {
+					t["outputSchema"] = map[string]any{"type": "object"}
+				}
+			})},
+		{Name: "mcp-empty-list-for-arguments", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "PHP's empty array is a list and an object",
+			Middleware: onMCPCall(func(params map[string]any) {
+				if list, ok := params["arguments"].([]any); ok && len(list) == 0 {
+					params["arguments"] = map[string]any{}
+				}
+			})},
+		{Name: "mcp-cursor-from-the-end", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer, Why: "a negative offset is a slice from the end",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Code() == "-32602" && m.Params["cursor"] == "LTE=" {
+					m.Response = m.Resend(func(message map[string]any) { delete(objectIn(message, "params"), "cursor") })
+				}
+			})},
+		{Name: "mcp-refusal-of-a-method-as-protocol-error", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer, Why: "the site's -32602 is sent on as it is",
+			Middleware: onToolError("The site refused", func(m *rpc) {
+				m.Fail(-32602, "Invalid Params")
+			})},
+		{Name: "mcp-origin-begins-with-localhost", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "an expression for the user's own machine is not anchored",
+			Middleware: withHeader(func(h http.Header) {
+				if strings.HasPrefix(h.Get("Origin"), "http://localhost") {
+					h.Del("Origin")
+				}
+			})},
+		{Name: "mcp-undeclared-methods-fail", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "the list of an undeclared capability is unknown, and what takes a name finds none",
+			Middleware: onRPC("", func(m *rpc) {
+				if m.Code() == "-32601" && (m.Method == "prompts/get" || m.Method == "resources/read") {
+					m.Fail(-32602, "There is nothing of that name.")
+				}
+			})},
+		{Name: "mcp-version-header-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer, Why: "a header that is absent agrees with everything",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Header.Get("MCP-Protocol-Version") == "" && r.Header.Get("Mcp-Method") != "" {
+					r.Header.Set("MCP-Protocol-Version", "2026-07-28")
+				}
+				return false
+			})},
+		{Name: "mcp-stdio-splits-at-any-line-end", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "Python's splitlines knows more line ends than JSON lines have",
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, "\u0085", "\n"} }},
 	}
 }
 
