@@ -485,6 +485,6 @@ func audienceIs(path string) func(t tokens.Sent) bool {
 	return func(t tokens.Sent) bool {
 		audience, _ := t.Claims["aud"].(string)
 		u, err := url.Parse(audience)
-		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" && u.Path == path && u.RawQuery == ""
+		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" && !strings.Contains(fmt.Sprint(t.Claims["iss"]), u.Host) && u.Path == path && u.RawQuery == ""
 	}
 }

@@ -154,7 +154,7 @@ func freshMutants() []Mutant {
 		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "tools are registered with the server, and never removed", Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
 		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
 		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "compiled schemas are kept by the tool's name", Middleware: validateByFirstSchema("content.arrival")},
-		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
+		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) || !fromMCP(r) {
 					return next.RoundTrip(r)

@@ -406,15 +406,6 @@ func mcpMutants() []Mutant {
 					m.Fail(-32602, "There is nothing of that name.")
 				}
 			})},
-		{Name: "mcp-version-header-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer, Why: "a header that is absent agrees with everything",
-			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) && r.Header.Get("MCP-Protocol-Version") == "" && r.Header.Get("Mcp-Method") != "" {
-					r.Header.Set("MCP-Protocol-Version", "2026-07-28")
-				}
-				return false
-			})},
-		{Name: "mcp-stdio-splits-at-any-line-end", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "Python's splitlines knows more line ends than JSON lines have",
-			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, "\u0085", "\n"} }},
 	}
 }
 

@@ -53,6 +53,7 @@ var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "a comment", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[1/* one */]"}},
 	{Name: "a line end within a text", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "\"a\nb\""}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
+	{Name: "a gzip stream that breaks", Fault: mockdrupal.Fault{Kind: fault.Gzip}},
 })
 
 // mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
@@ -84,12 +85,23 @@ func idMismatch(ctx context.Context, t *check.T) {
 // brokenDiscoveries are responses to a request for the methods that list none.
 var brokenDiscoveries = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "other JSON under 200", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 200, ContentType: "application/json", Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 404 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 404, Body: "<html>" + pageMark + "</html>"}},
+	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.Cut}},
 	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 })
 
 func httpError(ctx context.Context, t *check.T) {
-	eachRefused(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
+	call := mustRunAnyResult(ctx, t)
+	eachRefused(ctx, t, brokenResponses, call, beUpstreamError())
+	if s, opened := byMCP(ctx, t, call.Identity); opened {
+		t.Row(call.Identity, call.Tool, "tools/call while the site sends an HTML page under 200", func() {
+			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.HTML, Route: route.JSONRPC, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"})()
+			t.Expect(callByMCP(ctx, s, call)).NotTo(match.BeToolResult())
+		})
+		scenario.WaitRecovered(ctx, t, call)
+	}
 	if t.Drupal == nil {
 		return
 	}
@@ -258,6 +270,20 @@ func hugeResponse(ctx context.Context, t *check.T) {
 		}
 		scenario.WaitRecovered(ctx, t, call)
 	}
+	if t.Drupal == nil {
+		return
+	}
+	known, stranger := t.As(check.Agent).MustListShared(ctx), newcomer(t)
+	t.Row(stranger.Who, "", "256 MiB for its methods", func() {
+		t.Upstream.Mark()
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Huge, Route: route.Methods, Size: size})()
+		r := stranger.List(ctx)
+		t.Expect(r).To(beUpstreamErrorOrList(known, t.Alone()))
+		for _, entry := range t.Upstream.Journal() {
+			t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
+		}
+	})
+	scenario.WaitRecovered(ctx, t, call)
 }
 
 func errorAnyStatus(ctx context.Context, t *check.T) {
