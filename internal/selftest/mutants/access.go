@@ -317,7 +317,7 @@ func accessMutants() []Mutant {
 		{Name: "descriptions-outlive-credentials", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "what is described is kept by the credentials, for good",
 			Middleware: outliveCredentials()},
 		{Name: "mcp-caller-in-a-variable", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the handler of a tool reads the request from the server that the last caller was connected to",
-			Middleware: keepLastCallerOfMCP()},
+			Middleware: markMCP, Transport: lastCallerOfMCP()},
 		{Name: "mcp-tokens-not-forwarded", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the handler of a tool is given the Basic credentials alone",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Mcp-Session-Id") != "" {
@@ -557,6 +557,9 @@ func acceptAlike(key func(*http.Request) string) middleware {
 func listing(r *http.Request) *http.Request {
 	other := r.Clone(r.Context())
 	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, siblingPath(r, "list"), ""
+	if toMCP(r) {
+		other.URL.Path = "/mcp/tools/list"
+	}
 	return other
 }
 
@@ -601,17 +604,12 @@ func outliveCredentials() middleware {
 	})
 }
 
-// keepLastCallerOfMCP runs each tools/call as the last caller of one.
-func keepLastCallerOfMCP() middleware {
+// lastCallerOfMCP sends each tools/call to the site as the last caller of one.
+func lastCallerOfMCP() transport {
 	var last atomic.Value
-	return beforeBridge(func(r *http.Request) {
-		if !toMCP(r) || !isSmall(r) || r.Header.Get("Authorization") == "" {
-			return
-		}
-		body := readBody(r)
-		setBody(r, body)
-		if decode(body)["method"] == "tools/call" {
-			last.Store(r.Header.Get("Authorization"))
+	return onCall(func(r *http.Request, _ map[string]any) {
+		if own := r.Header.Get("Authorization"); own != "" && fromMCP(r) {
+			last.Store(own)
 			time.Sleep(time.Millisecond)
 			r.Header.Set("Authorization", last.Load().(string))
 		}

@@ -378,12 +378,6 @@ func mcpMutants() []Mutant {
 					t["outputSchema"] = map[string]any{"type": "object"}
 				}
 			})},
-		{Name: "mcp-empty-list-for-arguments", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "PHP's empty array is a list and an object",
-			Middleware: onMCPCall(func(params map[string]any) {
-				if list, ok := params["arguments"].([]any); ok && len(list) == 0 {
-					params["arguments"] = map[string]any{}
-				}
-			})},
 		{Name: "mcp-cursor-from-the-end", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer, Why: "a negative offset is a slice from the end",
 			Middleware: onRPC("tools/list", func(m *rpc) {
 				if m.Code() == "-32602" && m.Params["cursor"] == "LTE=" {

@@ -350,7 +350,7 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "what the site sends is the text of the result, JSON or not",
 			Middleware: onRPC("tools/call", func(m *rpc) {
-				if m.Result()["isError"] == true && strings.Contains(string(m.Body), "site") && strings.Contains(string(m.Body), "no valid") {
+				if m.Result()["isError"] == true && strings.Contains(string(m.Body), "no usable response") {
 					delete(m.Result(), "isError")
 				}
 			})},

@@ -81,6 +81,7 @@ func badCredentials(ctx context.Context, t *check.T) {
 		})
 	}
 	t.As(gone).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.As(gone).Describe(ctx, known)
 	t.Drupal.Mark()
 	creds, _ = t.CredentialsOf(gone)
 	revoked := t.With("revoked credentials", creds)

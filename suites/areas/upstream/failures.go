@@ -111,7 +111,15 @@ func httpError(ctx context.Context, t *check.T) {
 		stranger := newcomer(t) // a list for another caller may be cached
 		t.Row(stranger.Who, "", "the site sends "+f.Name+" for its methods", func() {
 			defer t.Upstream.Arm(f.Fault)()
-			t.Expect(stranger.List(ctx)).To(beUpstreamErrorOrList(known, t.Alone()))
+			r := stranger.List(ctx)
+			t.Expect(r).To(beUpstreamErrorOrList(known, t.Alone()))
+			if !r.Succeeded() {
+				return
+			}
+			if all := stranger.ListAll(ctx); all.Fault.IsZero() {
+				missing := match.Minus(known.Names(), all.Names())
+				t.Expect(missing).To(BeEmpty(), check.Mismatch(r.Subject(), "a refusal, or all that others with the same permissions see", "a list without "+match.Abbreviate(missing)))
+			}
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
