@@ -325,12 +325,6 @@ func accessMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-calls-need-discovery", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a tool is looked up in the list of the caller, who may not have one",
-			Middleware: onRPC("tools/call", func(m *rpc) {
-				if m.Result() != nil && m.Send(http.MethodGet, "/mcp/tools/list", nil).Status == http.StatusForbidden {
-					m.Fail(-32602, fmt.Sprintf("There is no tool named %q.", m.Params["name"]))
-				}
-			})},
 		{Name: "last-permission-is-enough", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined, Why: "each permission of a method replaces the result of the one before", Middleware: showsByLastPermission()},
 		{Name: "cors-origin-by-its-end", Breaks: Clauses("access/cors"), Origin: Peer, Why: "an expression for the hosts below the own one is not anchored",
 			Middleware: permitting(func(origin, host string) bool { return strings.HasSuffix(origin, host) })},

@@ -151,9 +151,7 @@ func freshMutants() []Mutant {
 					site.send(http.MethodGet, "/jsonrpc/methods", x.Request.Header.Get("Authorization"), nil)
 				}
 			})},
-		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "tools are registered with the server, and never removed", Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
 		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
-		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "compiled schemas are kept by the tool's name", Middleware: validateByFirstSchema("content.arrival")},
 		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) || !fromMCP(r) {
@@ -484,23 +482,6 @@ func versionWithout(members ...string) middleware {
 		x.Header.Set("ETag", tag)
 		if strings.Contains(whole, tag) {
 			x.Status, x.Body = http.StatusNotModified, nil
-		}
-	})
-}
-
-// validateByFirstSchema checks an argument by the enum that the tool had when it was called first.
-func validateByFirstSchema(name string) middleware {
-	var first atomic.Value
-	return onRPC("tools/call", func(m *rpc) {
-		kind := objectIn(m.Params, "arguments")["kind"]
-		if m.Params["name"] != name || kind == nil {
-			return
-		}
-		if t, ok := m.rest().tool(name); ok {
-			first.CompareAndSwap(nil, encode(t["inputSchema"]))
-		}
-		if schema, _ := first.Load().([]byte); schema != nil && !bytes.Contains(schema, encode(kind)) {
-			m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "kind is not valid"}}})
 		}
 	})
 }

@@ -400,6 +400,14 @@ func mcpMutants() []Mutant {
 					m.Fail(-32602, "There is nothing of that name.")
 				}
 			})},
+		{Name: "mcp-calls-need-discovery", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a tool is looked up in the list of the caller, who may not have one",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Result() != nil && m.Send(http.MethodGet, "/mcp/tools/list", nil).Status == http.StatusForbidden {
+					m.Fail(-32602, fmt.Sprintf("There is no tool named %q.", m.Params["name"]))
+				}
+			})},
+		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "tools are registered with the server, and never removed", Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
+		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "compiled schemas are kept by the tool's name", Middleware: validateByFirstSchema("content.arrival")},
 	}
 }
 
@@ -794,4 +802,21 @@ func sessionsByTheirBeginning(next http.Handler) http.Handler {
 			}
 		}
 	})(seen)
+}
+
+// validateByFirstSchema checks an argument by the enum that the tool had when it was called first.
+func validateByFirstSchema(name string) middleware {
+	var first atomic.Value
+	return onRPC("tools/call", func(m *rpc) {
+		kind := objectIn(m.Params, "arguments")["kind"]
+		if m.Params["name"] != name || kind == nil {
+			return
+		}
+		if t, ok := m.rest().tool(name); ok {
+			first.CompareAndSwap(nil, encode(t["inputSchema"]))
+		}
+		if schema, _ := first.Load().([]byte); schema != nil && !bytes.Contains(schema, encode(kind)) {
+			m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "kind is not valid"}}})
+		}
+	})
 }
