@@ -208,6 +208,27 @@ func upstreamMutants() []Mutant {
 				resp.Body = closeHook{resp.Body, end}
 				return resp, nil
 			})},
+		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the timer of a fetch is cleared when it resolves, which is before the body comes", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				limited, end := context.WithCancel(r.Context())
+				timer := time.AfterFunc(testbed.UpstreamTimeout, end)
+				resp, err := next.RoundTrip(r.WithContext(limited))
+				if err != nil {
+					end()
+					return resp, err
+				}
+				if !isCall(r) {
+					timer.Stop()
+				}
+				resp.Body = closeHook{resp.Body, end}
+				return resp, nil
+			})},
+		{Name: "challenge-of-its-own-to-lists", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the guard of the list has a realm of its own",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Header.Get("WWW-Authenticate") != "" {
+					x.Header.Set("WWW-Authenticate", `Basic realm="Bridge"`)
+				}
+			})},
 		{Name: "lists-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the cache is locked while a list is discovered",
 			Middleware: func() middleware {
 				var mu sync.Mutex

@@ -15,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -196,18 +197,16 @@ func authError(ctx context.Context, t *check.T) {
 
 	anonymous := t.As(check.Anonymous).InvokeBody(ctx, call.Body())
 	if anonymous.Status == http.StatusUnauthorized { // else the site lets anonymous callers in, or access/anonymous-401 fails
-		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() {
-			t.Expect(anonymous).To(match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
-				challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
-				switch title := siteTitle(t); {
-				case challenges == "":
-					return "no WWW-Authenticate"
-				case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
-					return challenges
-				}
-				return ""
-			}))
-		})
+		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() { t.Expect(anonymous).To(haveSitesChallenge(t)) })
+	}
+	if t.Advance != nil { // the bridge may have kept the site's refusal
+		t.Advance(2 * refusalsLast)
+	}
+	t.Upstream.Mark()
+	list := t.As(check.Anonymous).List(ctx)
+	asked := slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return e.Route == route.Methods && e.Status == http.StatusUnauthorized })
+	if asked && list.Status == http.StatusUnauthorized { // else the bridge's own challenge is right as well
+		t.Row(check.Anonymous, "", "the site's 401 to a list without credentials", func() { t.Expect(list).To(haveSitesChallenge(t)) })
 	}
 	for _, row := range []struct {
 		status int
@@ -227,6 +226,23 @@ func authError(ctx context.Context, t *check.T) {
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})
 	}
+}
+
+// refusalsLast is how long a bridge may remember that the site refused a caller.
+const refusalsLast = 6 * time.Second
+
+// haveSitesChallenge matches a 401 with the challenge that the site sent.
+func haveSitesChallenge(t *check.T) types.GomegaMatcher {
+	return match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
+		challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
+		switch title := siteTitle(t); {
+		case challenges == "":
+			return "no WWW-Authenticate"
+		case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
+			return challenges
+		}
+		return ""
+	})
 }
 
 func hasRealm(challenges, realm string) bool {
