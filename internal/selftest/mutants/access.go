@@ -302,42 +302,50 @@ func accessMutants() []Mutant {
 				content, _ := m.Result()["content"].([]any)
 				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
 			})},
-		{Name: "mcp-sessions-by-user-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "a session belongs to who opened it, and the name is compared alone",
+		{Name: "mcp-sessions-by-user-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "a session belongs to who opened it, and the name is compared alone",
 			Middleware: actAsSessionOwner(func(r *http.Request, owner string) bool {
 				name, _, ok := (&http.Request{Header: http.Header{"Authorization": {owner}}}).BasicAuth()
 				return ok && caller(r) == name
 			})},
-		{Name: "mcp-passwords-remembered-by-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the server of a caller is kept by the user name",
+		{Name: "mcp-passwords-remembered-by-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "the server of a caller is kept by the user name",
 			Middleware: acceptAlike(func(r *http.Request) string {
 				if !toMCP(r) {
 					return ""
 				}
 				return caller(r)
 			})},
-		{Name: "descriptions-outlive-credentials", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "what is described is kept by the credentials, for good",
+		{Name: "descriptions-outlive-credentials", Breaks: Clauses("access/bad-credentials"), Origin: Imagined,
+			Why:        "what is described is kept by the credentials, for good",
 			Middleware: outliveCredentials()},
-		{Name: "mcp-caller-in-a-variable", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the handler of a tool reads the request from the server that the last caller was connected to",
+		{Name: "mcp-caller-in-a-variable", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why:        "the handler of a tool reads the request from the server that the last caller was connected to",
 			Middleware: markMCP, Transport: lastCallerOfMCP()},
-		{Name: "mcp-tokens-not-forwarded", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the handler of a tool is given the Basic credentials alone",
+		{Name: "mcp-tokens-not-forwarded", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer,
+			Why: "the handler of a tool is given the Basic credentials alone",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Mcp-Session-Id") != "" {
 					r.Header.Del("Authorization")
 				}
 				return false
 			})},
-		{Name: "last-permission-is-enough", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined, Why: "each permission of a method replaces the result of the one before", Middleware: showsByLastPermission()},
+		{Name: "last-permission-is-enough", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined,
+			Why: "each permission of a method replaces the result of the one before", Middleware: showsByLastPermission()},
 		{Name: "cors-origin-by-its-end", Breaks: Clauses("access/cors"), Origin: Peer, Why: "an expression for the hosts below the own one is not anchored",
 			Middleware: permitting(func(origin, host string) bool { return strings.HasSuffix(origin, host) })},
-		{Name: "authorization-repeated-in-errors", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "an unknown scheme is named with what follows it",
+		{Name: "authorization-repeated-in-errors", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer,
+			Why: "an unknown scheme is named with what follows it",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if a := x.Request.Header.Get("Authorization"); a != "" && !strings.HasPrefix(a, "Basic ") && !strings.HasPrefix(a, "Bearer ") {
 					e["message"] = "The Authorization " + a + " is not supported."
 				}
 			})},
 		{Name: "list-by-the-language-alone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "what is translated is cached apart, by the language",
-			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.Header.Get("Accept-Language") != "" }, func(r *http.Request) string {
-				return r.Header.Get("Accept-Language") + r.URL.RawQuery
-			})},
+			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.Header.Get("Accept-Language") != "" },
+				func(r *http.Request) string {
+					return r.Header.Get("Accept-Language") + r.URL.RawQuery
+				})},
 	}
 }
 

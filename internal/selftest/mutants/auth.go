@@ -280,8 +280,10 @@ func authTokenMutants() []Mutant {
 			return strings.HasSuffix(issuer, "/")
 		})},
 		{Name: "auth-critical-ignored", Breaks: Clauses("auth/token-critical"), Origin: Peer, Why: "as golang-jwt and others do", AuthMiddleware: tokens.Tolerate(tokens.Critical)},
-		{Name: "auth-audience-of-the-host", Breaks: Clauses("auth/token-audience"), Origin: Peer, Why: "a token for the host is taken for one of everything on it", AuthMiddleware: tokens.AcceptWhere(audienceIs(""))},
-		{Name: "auth-audience-with-a-slash", Breaks: Clauses("auth/token-audience"), Origin: Peer, Why: "URLs are compared without a slash at their ends", AuthMiddleware: tokens.AcceptWhere(audienceIs("/mcp/"))},
+		{Name: "auth-audience-of-the-host", Breaks: Clauses("auth/token-audience"), Origin: Peer,
+			Why: "a token for the host is taken for one of everything on it", AuthMiddleware: tokens.AcceptWhere(audienceIs(""))},
+		{Name: "auth-audience-with-a-slash", Breaks: Clauses("auth/token-audience"), Origin: Peer,
+			Why: "URLs are compared without a slash at their ends", AuthMiddleware: tokens.AcceptWhere(audienceIs("/mcp/"))},
 	})
 }
 
@@ -485,6 +487,7 @@ func audienceIs(path string) func(t tokens.Sent) bool {
 	return func(t tokens.Sent) bool {
 		audience, _ := t.Claims["aud"].(string)
 		u, err := url.Parse(audience)
-		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" && !strings.Contains(fmt.Sprint(t.Claims["iss"]), u.Host) && u.Path == path && u.RawQuery == ""
+		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" &&
+			!strings.Contains(fmt.Sprint(t.Claims["iss"]), u.Host) && u.Path == path && u.RawQuery == ""
 	}
 }

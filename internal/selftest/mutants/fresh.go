@@ -145,14 +145,17 @@ func freshMutants() []Mutant {
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
 		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
-		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "the SDK's handler of tools/list reads the methods each time",
+		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
+			Why: "the SDK's handler of tools/list reads the methods each time",
 			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
 				if decode(x.Sent)["method"] == "tools/list" {
 					site.send(http.MethodGet, "/jsonrpc/methods", x.Request.Header.Get("Authorization"), nil)
 				}
 			})},
-		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
-		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
+		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined,
+			Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
+		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
+			Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) || !fromMCP(r) {
 					return next.RoundTrip(r)
@@ -163,7 +166,8 @@ func freshMutants() []Mutant {
 					}
 				})(next).RoundTrip(r)
 			})},
-		{Name: "mcp-session-keeps-its-permissions", MCP: true, Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "what a caller may see is looked up when a session opens",
+		{Name: "mcp-session-keeps-its-permissions", MCP: true, Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer,
+			Why: "what a caller may see is looked up when a session opens",
 			Middleware: keepToolsOfMCP(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") }, func(x *exchange, name string) bool {
 				_, there := x.as("admin").tool(name)
 				return there

@@ -208,7 +208,9 @@ func upstreamMutants() []Mutant {
 				resp.Body = closeHook{resp.Body, end}
 				return resp, nil
 			})},
-		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the timer of a fetch is cleared when it resolves, which is before the body comes", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why:     "the timer of a fetch is cleared when it resolves, which is before the body comes",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				limited, end := context.WithCancel(r.Context())
 				timer := time.AfterFunc(testbed.UpstreamTimeout, end)
@@ -360,29 +362,43 @@ func upstreamMutants() []Mutant {
 					r.Header.Set("Content-Type", "text/plain")
 				}
 			})},
-		{Name: "reads-by-get", Breaks: Clauses("upstream/post-only"), Origin: Peer, Why: "what changes nothing is called by GET, so that it can be cached", Transport: byGetWhere(func(r *http.Request, readOnly bool) bool { return readOnly })},
-		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only"), Origin: Imagined, Middleware: markMCP, Transport: byGetWhere(func(r *http.Request, _ bool) bool { return fromMCP(r) })},
-		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: "the SDK's server has the schemas for its list alone",
+		{Name: "reads-by-get", Breaks: Clauses("upstream/post-only"), Origin: Peer,
+			Why:       "what changes nothing is called by GET, so that it can be cached",
+			Transport: byGetWhere(func(r *http.Request, readOnly bool) bool { return readOnly })},
+		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only"), Origin: Imagined,
+			Middleware: markMCP, Transport: byGetWhere(func(r *http.Request, _ bool) bool { return fromMCP(r) })},
+		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
+			Why: "the SDK's server has the schemas for its list alone",
 			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
 				message := decode(x.Sent)
 				if params := objectIn(message, "params"); message["method"] == "tools/call" && strings.Contains(string(x.Body), "are not valid") {
 					site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(params["name"]), params["arguments"])
 				}
 			})},
-		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "what the site sends is the text of the result, JSON or not",
+		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "what the site sends is the text of the result, JSON or not",
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Result()["isError"] == true && strings.Contains(string(m.Body), "no usable response") {
 					delete(m.Result(), "isError")
 				}
 			})},
-		{Name: "missing-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "404 for the methods is taken for none", Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode == http.StatusNotFound })},
-		{Name: "redirected-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Imagined, Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode/100 == 3 })},
-		{Name: "methods-before-a-break-as-the-list", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the methods are read one after the other, and the end of the stream ends the list", Transport: partOfTheList},
-		{Name: "broken-compression-as-null", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "an error of the decompressor ends the body", Transport: brokenAsNull},
-		{Name: "lists-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the bound is set where results are read", Transport: readDiscoveryToTheEnd},
-		{Name: "schemas-dialect-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "the library fetches the meta-schema that `$schema` names", Transport: fetchFound(`"\$schema":\s*"(http[^"]+)"`)},
-		{Name: "references-relative-to-an-id-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "only references that begin with a scheme are left out", Transport: fetchFound(`"\$id":\s*"(http[^"]+)"`)},
-		{Name: "further-pages-of-methods-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "a client of JSON:API follows links.next", Transport: fetchFound(`"next":\s*(?:\{"href":\s*)?"(http[^"]+)"`)},
+		{Name: "missing-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why:       "404 for the methods is taken for none",
+			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode == http.StatusNotFound })},
+		{Name: "redirected-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
+			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode/100 == 3 })},
+		{Name: "methods-before-a-break-as-the-list", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "the methods are read one after the other, and the end of the stream ends the list", Transport: partOfTheList},
+		{Name: "broken-compression-as-null", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "an error of the decompressor ends the body", Transport: brokenAsNull},
+		{Name: "lists-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer,
+			Why: "the bound is set where results are read", Transport: readDiscoveryToTheEnd},
+		{Name: "schemas-dialect-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "the library fetches the meta-schema that `$schema` names", Transport: fetchFound(`"\$schema":\s*"(http[^"]+)"`)},
+		{Name: "references-relative-to-an-id-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "only references that begin with a scheme are left out", Transport: fetchFound(`"\$id":\s*"(http[^"]+)"`)},
+		{Name: "further-pages-of-methods-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "a client of JSON:API follows links.next", Transport: fetchFound(`"next":\s*(?:\{"href":\s*)?"(http[^"]+)"`)},
 	}
 }
 

@@ -27,7 +27,8 @@ func withScopes(ctx context.Context, t *check.T) *door {
 	d.authority()
 	site := t.Drupal.Site().Clone()
 	for id, level := range check.InOrder(map[string]string{scoped: `"level":"required",`, scopedPlainly: "", scopedOptional: `"level":"optional",`}) {
-		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Names scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Names scopes", Access: []string{fixtures.AccessContent},
+			Output:    fixtures.Raw(`{"type":"string"}`),
 			MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{` + level + `"scopes":["content:read","content:write"]}}`)},
 			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
 	}

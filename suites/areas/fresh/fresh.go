@@ -281,7 +281,8 @@ func removedTool(ctx context.Context, t *check.T) {
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
 	if other != nil {
-		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeProtocolError("-32602"), "right after the method was removed")
+		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).
+			To(match.BeProtocolError("-32602"), "right after the method was removed")
 	}
 	t.Await(ctx, func() bool {
 		return !slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
@@ -370,7 +371,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
 	if session != nil {
-		t.Expect(t.Poll(ctx, showsByMCP)).To(BeTrue(), check.Mismatch("after a permission was granted, in an MCP session that was open before", gained+" in tools/list "+within, "a list without it"))
+		t.Expect(t.Poll(ctx, showsByMCP)).To(BeTrue(),
+			check.Mismatch("after a permission was granted, in an MCP session that was open before", gained+" in tools/list "+within, "a list without it"))
 	}
 	var list *check.Response
 	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Succeeded() })).To(BeTrue(),
@@ -382,7 +384,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
 	if session != nil {
-		t.Expect(t.Poll(ctx, func() bool { return !showsByMCP() })).To(BeTrue(), check.Mismatch("after a permission was revoked, in an MCP session that was open before", "no "+gained+" in tools/list "+within, "the tool"))
+		t.Expect(t.Poll(ctx, func() bool { return !showsByMCP() })).To(BeTrue(),
+			check.Mismatch("after a permission was revoked, in an MCP session that was open before", "no "+gained+" in tools/list "+within, "the tool"))
 	}
 	if t.Claims("discovery-permission") {
 		t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return !list.Succeeded() })).To(BeTrue(),

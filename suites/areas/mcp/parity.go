@@ -66,7 +66,8 @@ func sameTools(ctx context.Context, t *check.T, revision check.Revision, who che
 			t.Expect(difference).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
 			if output, ok := other["outputSchema"].(map[string]any); ok && output["type"] == "object" && tool["outputSchema"] != nil { // no other is wrapped
 				difference := jsonschema.Difference(output, tool["outputSchema"], "")
-				t.Expect(difference).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the outputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
+				t.Expect(difference).To(BeEmpty(),
+					check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the outputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
 			}
 			otherwise := describedOtherwise(other, tool)
 			t.Expect(otherwise).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the description, title and hints of %s", check.ListPath), otherwise))
@@ -230,9 +231,11 @@ func sameAfterChange(ctx context.Context, t *check.T, spoken []check.Revision) {
 	})
 	t.Row(check.Agent, name, "in a session that was open before", func() {
 		names := MustListTools(ctx, open).Names()
-		t.Expect(names).To(ContainElement(name), check.Mismatch("the site has a new tool, and other sessions show it", "the tool in tools/list of a session that was open before", "the old tools"))
+		t.Expect(names).To(ContainElement(name),
+			check.Mismatch("the site has a new tool, and other sessions show it", "the tool in tools/list of a session that was open before", "the old tools"))
 		if !slices.Contains(t.ListedNames(ctx), t.ToolName(removed)) {
-			t.Expect(names).NotTo(ContainElement(t.ToolName(removed)), check.Mismatch("the site has lost a tool, and "+check.ListPath+" does not show it", "no such tool in tools/list", t.ToolName(removed)))
+			t.Expect(names).NotTo(ContainElement(t.ToolName(removed)),
+				check.Mismatch("the site has lost a tool, and "+check.ListPath+" does not show it", "no such tool in tools/list", t.ToolName(removed)))
 		}
 	})
 	called := func(kind string) *check.Response {

@@ -138,9 +138,11 @@ func requiredDefault(ctx context.Context, t *check.T) {
 			}
 			types.forProperty(m.ID, p.Name, func(property map[string]any) {
 				description, _ := property["description"].(string) // with more in it, where that says what the settings say
-				t.Expect(description).To(ContainSubstring(p.Description), check.Mismatch(p.Name+" of "+m.ID, fmt.Sprintf("the description %q", p.Description), exact.Short(property)))
+				t.Expect(description).To(ContainSubstring(p.Description),
+					check.Mismatch(p.Name+" of "+m.ID, fmt.Sprintf("the description %q", p.Description), exact.Short(property)))
 				if p.Default != nil {
-					t.Expect(exact.Short(property["default"])).To(Equal(exact.Short(scenario.Parsed(string(p.Default)))), check.Mismatch(p.Name+" of "+m.ID, "the default "+string(p.Default), exact.Short(property)))
+					t.Expect(exact.Short(property["default"])).To(Equal(exact.Short(scenario.Parsed(string(p.Default)))),
+						check.Mismatch(p.Name+" of "+m.ID, "the default "+string(p.Default), exact.Short(property)))
 				}
 			})
 		}

@@ -119,7 +119,8 @@ func httpError(ctx context.Context, t *check.T) {
 			}
 			if all := stranger.ListAll(ctx); all.Fault.IsZero() {
 				missing := match.Minus(known.Names(), all.Names())
-				t.Expect(missing).To(BeEmpty(), check.Mismatch(r.Subject(), "a refusal, or all that others with the same permissions see", "a list without "+match.Abbreviate(missing)))
+				t.Expect(missing).To(BeEmpty(),
+					check.Mismatch(r.Subject(), "a refusal, or all that others with the same permissions see", "a list without "+match.Abbreviate(missing)))
 			}
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
@@ -285,9 +286,7 @@ func hugeResponse(ctx context.Context, t *check.T) {
 				t.ExemptIfCrowded()
 			}
 			t.Expect(r).To(beUpstreamError())
-			for _, entry := range t.Upstream.Journal() {
-				t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
-			}
+			expectCutOff(t, r, size)
 		})
 		if t.HasFindings() {
 			return // each takes long where there is no limit
@@ -303,11 +302,17 @@ func hugeResponse(ctx context.Context, t *check.T) {
 		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Huge, Route: route.Methods, Size: size})()
 		r := stranger.List(ctx)
 		t.Expect(r).To(beUpstreamErrorOrList(known, t.Alone()))
-		for _, entry := range t.Upstream.Journal() {
-			t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
-		}
+		expectCutOff(t, r, size)
 	})
 	scenario.WaitRecovered(ctx, t, call)
+}
+
+// expectCutOff fails if the bridge has taken all of a response of the site since the last Mark.
+func expectCutOff(t *check.T, r *check.Response, size int64) {
+	for _, entry := range t.Upstream.Journal() {
+		t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off",
+			fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
+	}
 }
 
 func errorAnyStatus(ctx context.Context, t *check.T) {

@@ -64,7 +64,8 @@ func timeout(ctx context.Context, t *check.T) {
 		})
 		for i, r := range hung {
 			if r != nil {
-				t.Row(r.Who, "", "list for a caller never seen, while the site hangs"+[]string{"", " within the body"}[i], func() { t.Expect(r).To(refuseHanging(t, limit)) })
+				t.Row(r.Who, "", "list for a caller never seen, while the site hangs"+[]string{"", " within the body"}[i],
+					func() { t.Expect(r).To(refuseHanging(t, limit)) })
 			}
 		}
 	}
