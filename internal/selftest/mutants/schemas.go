@@ -250,10 +250,10 @@ func onParameter(tool, param string, change func(schema map[string]any)) middlew
 	})
 }
 
-// replaceWith returns a change that replaces all members of a schema.
+// replaceWith returns a change that replaces all members of a schema but the description and the default.
 func replaceWith(members map[string]any) func(map[string]any) {
 	return func(schema map[string]any) {
-		clear(schema)
+		maps.DeleteFunc(schema, func(name string, _ any) bool { return name != "description" && name != "default" })
 		maps.Copy(schema, members)
 	}
 }
