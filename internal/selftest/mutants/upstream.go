@@ -333,16 +333,7 @@ func upstreamMutants() []Mutant {
 			return u.Host
 		}),
 		{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if !isCall(r) {
-					return next.RoundTrip(r)
-				}
-				call := readBody(r)
-				r = r.Clone(r.Context())
-				r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
-				r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
-				return next.RoundTrip(r)
-			})},
+			Transport: byGetWhere(isCall)},
 		{Name: "errors-under-500-lost", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.StatusCode >= 500 {
@@ -362,11 +353,8 @@ func upstreamMutants() []Mutant {
 					r.Header.Set("Content-Type", "text/plain")
 				}
 			})},
-		{Name: "reads-by-get", Breaks: Clauses("upstream/post-only"), Origin: Peer,
-			Why:       "what changes nothing is called by GET, so that it can be cached",
-			Transport: byGetWhere(func(r *http.Request, readOnly bool) bool { return readOnly })},
 		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only"), Origin: Imagined,
-			Middleware: markMCP, Transport: byGetWhere(func(r *http.Request, _ bool) bool { return fromMCP(r) })},
+			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
 		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
 			Why: "the SDK's server has the schemas for its list alone",
 			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
@@ -387,7 +375,7 @@ func upstreamMutants() []Mutant {
 			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode == http.StatusNotFound })},
 		{Name: "redirected-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode/100 == 3 })},
-		{Name: "methods-before-a-break-as-the-list", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+		{Name: "methods-before-a-break-as-the-list", Breaks: Clauses("upstream/http-error", "upstream/timeout"), Origin: Peer,
 			Why: "the methods are read one after the other, and the end of the stream ends the list", Transport: partOfTheList},
 		{Name: "broken-compression-as-null", Breaks: Clauses("upstream/http-error"), Origin: Peer,
 			Why: "an error of the decompressor ends the body", Transport: brokenAsNull},
@@ -755,29 +743,17 @@ var markMCP = beforeBridge(func(r *http.Request) {
 func fromMCP(r *http.Request) bool { return r.Context().Value(mcpKey{}) != nil }
 
 // byGetWhere sends some calls by GET.
-func byGetWhere(chosen func(r *http.Request, readOnly bool) bool) transport {
-	readOnly := newSet()
-	return func(next http.RoundTripper) http.RoundTripper {
-		return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			if !isCall(r) {
-				return next.RoundTrip(r)
-			}
-			call := readBody(r)
-			r = r.Clone(r.Context())
-			setBody(r, call)
-			if _, reads := readOnly.get(fmt.Sprint(decode(call)["method"])); chosen(r, reads) {
-				r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
-				r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
-			}
+func byGetWhere(chosen func(*http.Request) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) || !chosen(r) {
 			return next.RoundTrip(r)
-		})(onDiscovery(func(index map[string]any) {
-			walkObjects(index, func(m map[string]any) {
-				if strings.Contains(string(encode(m["attributes"])), `"readOnlyHint":true`) {
-					readOnly.add(fmt.Sprint(m["id"]))
-				}
-			})
-		})(next))
-	}
+		}
+		call := readBody(r)
+		r = r.Clone(r.Context())
+		r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
+		r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
+		return next.RoundTrip(r)
+	})
 }
 
 // emptySiteWhere reads some responses to discovery as those of a site without methods.
