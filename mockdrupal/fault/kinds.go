@@ -160,7 +160,7 @@ var kinds = map[string]kind{
 	NullSchema:    {text: "adds a method with null schemas to the collection", runs: true, only: route.Methods, act: poison(`"attributes":{"usage":"Poisoned","params":{"p":{"type":"JsonRpcParameterDefinition","id":"p","attributes":{"schema":null},"schema":null}},"output":null,"mcpTool":{}}`)},
 	ListNotes:     {text: "adds a method whose annotations are a list", runs: true, only: route.Methods, act: poison(`"attributes":{"usage":"Poisoned","mcpTool":{"title":"Poisoned","annotations":["a","b"]}}`)},
 	CyclicRef:     {text: "adds a method whose schema refers to itself", runs: true, only: route.Methods, act: poison(poisonedParam(`{"$ref":"#"}`))},
-	RemoteRef:     {text: "adds a method whose schema refers to another host (location)", runs: true, only: route.Methods, act: remoteRef},
+	RemoteRef:     {text: "adds methods whose schemas refer to another host (location), and a link to a further page there", runs: true, only: route.Methods, act: remoteRef},
 	DeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, only: route.Methods, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
 	DuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, only: route.Methods, act: rewrite(duplicateFirst)},
 	Refuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", acts: onPort, needs: aDelay, arm: refuse},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
@@ -109,8 +110,10 @@ func invalidUTF8(body []byte) []byte {
 const poisonID = "poison.method"
 
 // poison adds a method to the collection, in the middle, so that both its neighbours show what becomes of them.
-func poison(attributes string) func(*action) {
-	method := `{"type":"JsonRpcMethod","id":"` + poisonID + `",` + attributes + `,"links":{}}`
+func poison(attributes string) func(*action) { return poisonAs(poisonID, attributes) }
+
+func poisonAs(id, attributes string) func(*action) {
+	method := `{"type":"JsonRpcMethod","id":"` + id + `",` + attributes + `,"links":{}}`
 	return collection(func(methods [][]byte) [][]byte { return slices.Insert(methods, len(methods)/2, []byte(method)) })
 }
 
@@ -120,8 +123,17 @@ func poisonedParam(schema string) string {
 }
 
 func remoteRef(v *action) {
-	ref, _ := json.Marshal(map[string]string{"$ref": cmp.Or(v.fault.Location, elsewhere)}) // strings only
-	poison(poisonedParam(string(ref)))(v)
+	location := cmp.Or(v.fault.Location, elsewhere)
+	for i, schema := range []map[string]string{{"$ref": location}, {"$schema": location}, {"$id": location, "$ref": "other.json"}} {
+		text, _ := json.Marshal(schema) // strings only
+		poisonAs(poisonID+strings.Repeat("+", i), poisonedParam(string(text)))(v)
+	}
+	link, _ := json.Marshal(map[string]string{"href": location})
+	rewrite(func(body []byte) []byte { // the last links are those of the collection
+		const links = `"links":{`
+		at := bytes.LastIndex(body, []byte(links)) + len(links)
+		return slices.Insert(body, at, []byte(`"next":`+string(link)+`,`)...)
+	})(v)
 }
 
 func duplicateFirst(body []byte) []byte {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -299,6 +302,50 @@ func accessMutants() []Mutant {
 				content, _ := m.Result()["content"].([]any)
 				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
 			})},
+		{Name: "mcp-sessions-by-user-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "a session belongs to who opened it, and the name is compared alone",
+			Middleware: actAsSessionOwner(func(r *http.Request, owner string) bool {
+				name, _, ok := (&http.Request{Header: http.Header{"Authorization": {owner}}}).BasicAuth()
+				return ok && caller(r) == name
+			})},
+		{Name: "mcp-passwords-remembered-by-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "the server of a caller is kept by the user name",
+			Middleware: acceptAlike(func(r *http.Request) string {
+				if !toMCP(r) {
+					return ""
+				}
+				return caller(r)
+			})},
+		{Name: "descriptions-outlive-credentials", Breaks: Clauses("access/bad-credentials"), Origin: Imagined,
+			Why:        "what is described is kept by the credentials, for good",
+			Middleware: outliveCredentials()},
+		{Name: "mcp-caller-in-a-variable", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why:        "the handler of a tool reads the request from the server that the last caller was connected to",
+			Middleware: markMCP, Transport: lastCallerOfMCP()},
+		{Name: "mcp-tokens-not-forwarded", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer,
+			Why: "the handler of a tool is given the Basic credentials alone",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Mcp-Session-Id") != "" {
+					r.Header.Del("Authorization")
+				}
+				return false
+			})},
+		{Name: "last-permission-is-enough", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined,
+			Why: "each permission of a method replaces the result of the one before", Middleware: showsByLastPermission()},
+		{Name: "cors-origin-by-its-end", Breaks: Clauses("access/cors"), Origin: Peer, Why: "an expression for the hosts below the own one is not anchored",
+			Middleware: permitting(func(origin, host string) bool { return strings.HasSuffix(origin, host) })},
+		{Name: "authorization-repeated-in-errors", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer,
+			Why: "an unknown scheme is named with what follows it",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if a := x.Request.Header.Get("Authorization"); a != "" && !strings.HasPrefix(a, "Basic ") && !strings.HasPrefix(a, "Bearer ") {
+					e["message"] = "The Authorization " + a + " is not supported."
+				}
+			})},
+		{Name: "list-by-the-language-alone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "what is translated is cached apart, by the language",
+			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.Header.Get("Accept-Language") != "" },
+				func(r *http.Request) string {
+					return r.Header.Get("Accept-Language") + r.URL.RawQuery
+				})},
 	}
 }
 
@@ -512,6 +559,9 @@ func acceptAlike(key func(*http.Request) string) middleware {
 func listing(r *http.Request) *http.Request {
 	other := r.Clone(r.Context())
 	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, siblingPath(r, "list"), ""
+	if toMCP(r) {
+		other.URL.Path = "/mcp/tools/list"
+	}
 	return other
 }
 
@@ -537,6 +587,49 @@ func shareResultAfterDescribe() middleware {
 				kept[described] = x.Body
 			}
 			described = ""
+		}
+	})
+}
+
+// outliveCredentials describes a tool to credentials that the site takes no longer as it did before.
+func outliveCredentials() middleware {
+	kept := newMemory[[]byte]()
+	return onResponse(toDescribe, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.described()
+		switch body, known := kept.get(key); {
+		case x.Status == http.StatusOK:
+			kept.put(key, x.Body)
+		case known && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, body
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
+}
+
+// lastCallerOfMCP sends each tools/call to the site as the last caller of one.
+func lastCallerOfMCP() transport {
+	var last atomic.Value
+	return onCall(func(r *http.Request, _ map[string]any) {
+		if own := r.Header.Get("Authorization"); own != "" && fromMCP(r) {
+			last.Store(own)
+			time.Sleep(time.Millisecond)
+			r.Header.Set("Authorization", last.Load().(string))
+		}
+	})
+}
+
+// showsByLastPermission lists what requires two permissions to who has the second.
+func showsByLastPermission() middleware {
+	all := newMemory[tool]()
+	return onList(func(p *page) {
+		has := func(name string) bool {
+			return slices.ContainsFunc(p.Tools, func(t any) bool { return t.(tool)["name"] == name })
+		}
+		for _, t := range p.Tools {
+			all.put(t.(tool)["name"].(string), t.(tool))
+		}
+		if t, known := all.get("access.both"); known && has("access.fixture") && !has("access.both") {
+			p.Tools = append(p.Tools, t)
 		}
 	})
 }

@@ -280,6 +280,10 @@ func authTokenMutants() []Mutant {
 			return strings.HasSuffix(issuer, "/")
 		})},
 		{Name: "auth-critical-ignored", Breaks: Clauses("auth/token-critical"), Origin: Peer, Why: "as golang-jwt and others do", AuthMiddleware: tokens.Tolerate(tokens.Critical)},
+		{Name: "auth-audience-of-the-host", Breaks: Clauses("auth/token-audience"), Origin: Peer,
+			Why: "a token for the host is taken for one of everything on it", AuthMiddleware: tokens.AcceptWhere(audienceIs(""))},
+		{Name: "auth-audience-with-a-slash", Breaks: Clauses("auth/token-audience"), Origin: Peer,
+			Why: "URLs are compared without a slash at their ends", AuthMiddleware: tokens.AcceptWhere(audienceIs("/mcp/"))},
 	})
 }
 
@@ -388,6 +392,18 @@ func authServerMutants() []Mutant {
 			})},
 		{Name: "auth-challenge-without-scope", Breaks: Clauses("auth/challenge-scope"), Origin: Peer,
 			Middleware: onParameters(func(_ *exchange, params []string) []string { return slices.DeleteFunc(params, named("scope")) })},
+		{Name: "auth-scopes-of-any-level", Breaks: Clauses("auth/scope-enforced"), Origin: Imagined, Why: "the scopes are read, and the level is not",
+			Transport: onAuthNotes(func(notes, auth map[string]any) { auth["level"] = "required" })},
+		{Name: "auth-scopes-of-a-level-alone", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Why: "what has no level is compared with `required`",
+			Transport: onAuthNotes(func(notes, auth map[string]any) {
+				if auth["level"] != "required" {
+					delete(notes, "auth")
+				}
+			})},
+		{Name: "auth-last-scope-named", Breaks: Clauses("auth/insufficient-scope"), Origin: Imagined, Why: "the scope at which the check stopped is named",
+			Middleware: onInsufficient(func(x *exchange) {
+				x.Header.Set("WWW-Authenticate", strings.ReplaceAll(x.Header.Get("WWW-Authenticate"), "content:read content:write", "content:write"))
+			})},
 	})
 }
 
@@ -453,4 +469,25 @@ func authVariants() []Mutant {
 				}
 			})},
 	})
+}
+
+// onAuthNotes changes the annotation `auth` of each method that has one with scopes.
+func onAuthNotes(change func(notes, auth map[string]any)) transport {
+	return onDiscovery(func(index map[string]any) {
+		walkObjects(index, func(notes map[string]any) {
+			if auth, ok := notes["auth"].(map[string]any); ok && auth["scopes"] != nil {
+				change(notes, auth)
+			}
+		})
+	})
+}
+
+// audienceIs accepts a token whose audience is the endpoint with another path.
+func audienceIs(path string) func(t tokens.Sent) bool {
+	return func(t tokens.Sent) bool {
+		audience, _ := t.Claims["aud"].(string)
+		u, err := url.Parse(audience)
+		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" &&
+			!strings.Contains(fmt.Sprint(t.Claims["iss"]), u.Host) && u.Path == path && u.RawQuery == ""
+	}
 }

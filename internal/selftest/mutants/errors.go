@@ -127,6 +127,14 @@ func errorMutants() []Mutant {
 				x.Refuse(http.StatusBadRequest, "invalid_json", "The body is no JSON.")
 			}
 		})},
+		{Name: "anonymous-description-without-a-name", Breaks: Clauses("errors/precedence"), Origin: Peer,
+			Why: "a parameter is read before the route's guard, which lets callers with credentials through",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.anonymous() && x.described() == "" && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) {
+					x.Header.Del("WWW-Authenticate")
+					x.Refuse(http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
+				}
+			})},
 	}
 }
 

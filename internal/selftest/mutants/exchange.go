@@ -483,11 +483,11 @@ func useFirstCaller(busy int64) middleware {
 }
 
 // actAsSessionOwner handles requests of a session that concerns selects with the credentials of the caller that opened the session.
-func actAsSessionOwner(concerns func(*http.Request) bool) middleware {
+func actAsSessionOwner(concerns func(r *http.Request, owner string) bool) middleware {
 	var owners sync.Map // Authorization by session id
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		id := r.Header.Get("Mcp-Session-Id")
-		if owner, known := owners.Load(id); toMCP(r) && known && concerns(r) {
+		if owner, known := owners.Load(id); toMCP(r) && known && concerns(r, owner.(string)) {
 			r.Header.Set("Authorization", owner.(string))
 		}
 		if !toMCP(r) || id != "" || isStream(r) {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -139,10 +141,37 @@ func freshMutants() []Mutant {
 					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 				}
 			})},
-		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
+		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
-		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
+		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
+		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
+			Why: "the SDK's handler of tools/list reads the methods each time",
+			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
+				if decode(x.Sent)["method"] == "tools/list" {
+					site.send(http.MethodGet, "/jsonrpc/methods", x.Request.Header.Get("Authorization"), nil)
+				}
+			})},
+		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined,
+			Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
+		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
+			Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) || !fromMCP(r) {
+					return next.RoundTrip(r)
+				}
+				return onReplyError(func(e map[string]any) {
+					if numberText(e["code"]) == "-32601" {
+						e["code"] = -32000
+					}
+				})(next).RoundTrip(r)
+			})},
+		{Name: "mcp-session-keeps-its-permissions", MCP: true, Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer,
+			Why: "what a caller may see is looked up when a session opens",
+			Middleware: keepToolsOfMCP(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") }, func(x *exchange, name string) bool {
+				_, there := x.as("admin").tool(name)
+				return there
+			})},
 	}
 }
 
@@ -395,3 +424,70 @@ func keepFirstList(key func(*http.Request) string) middleware {
 		}
 	})
 }
+
+// keepToolsOfMCP shows by MCP, behind the last page, the tools that it has shown before for the same key and that stay; "" is no key.
+func keepToolsOfMCP(key func(*http.Request) string, stays func(x *exchange, name string) bool) middleware {
+	var mu sync.Mutex
+	shown := map[string]map[string]any{} // by key and name
+	return onRPC("tools/list", func(m *rpc) {
+		k := key(m.Request)
+		tools, ok := m.Result()["tools"].([]any)
+		if !ok || k == "" {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if shown[k] == nil {
+			shown[k] = map[string]any{}
+		}
+		for _, t := range tools {
+			shown[k][t.(tool)["name"].(string)] = t
+		}
+		if m.Result()["nextCursor"] != nil {
+			return
+		}
+		rest := m.rest()
+		now := rest.names()
+		for name, t := range shown[k] {
+			if !slices.Contains(now, name) && stays(rest, name) {
+				tools = append(tools, t)
+			}
+		}
+		m.Result()["tools"] = tools
+	})
+}
+
+// rest is the exchange as one of the three endpoints, for what it asks of the bridge.
+func (m *rpc) rest() *exchange {
+	x := *m.exchange
+	x.Request = m.Request.Clone(m.Request.Context())
+	x.Request.URL.Path = "/mcp/tools/list"
+	return &x
+}
+
+// versionWithout gives a list the hash of its tools without some members as its version.
+func versionWithout(members ...string) middleware {
+	return onResponse(toList, func(x *exchange) {
+		whole := x.Request.Header.Get("If-None-Match")
+		if x.Status == http.StatusNotModified {
+			return
+		}
+		object := x.Object()
+		if x.Status != http.StatusOK || object == nil {
+			return
+		}
+		tools, _ := object["tools"].([]any)
+		for _, t := range tools {
+			for _, name := range members {
+				delete(t.(tool), name)
+			}
+		}
+		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(encode(object)))
+		x.Header.Set("ETag", tag)
+		if strings.Contains(whole, tag) {
+			x.Status, x.Body = http.StatusNotModified, nil
+		}
+	})
+}
+
+func authorized(r *http.Request) string { return r.Header.Get("Authorization") }

@@ -264,7 +264,8 @@ func mcpMutants() []Mutant {
 					x.Status = http.StatusBadRequest
 				}
 			})},
-		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: actAsSessionOwner(allRequests)},
+		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer,
+			Middleware: actAsSessionOwner(func(*http.Request, string) bool { return true })},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Method == http.MethodDelete {
@@ -353,7 +354,7 @@ func mcpMutants() []Mutant {
 					notes["readOnlyHint"] = "yes"
 				}
 			})},
-		{Name: "mcp-output-of-any-type", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
+		{Name: "mcp-output-of-any-type", MCP: true, Breaks: Clauses("mcp/client-tolerance", "mcp/parity"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) {
 				if output, ok := t["outputSchema"].(map[string]any); ok {
 					delete(output, "type")
@@ -372,6 +373,50 @@ func mcpMutants() []Mutant {
 			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
 		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
 			Middleware: onStream(replaceInEvent(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+		{Name: "mcp-outputs-of-any-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "results are passed on as they are, and the SDK wants some schema",
+			Middleware: onMCPTool(func(t tool) {
+				if objectIn(t, "outputSchema")["type"] == "object" {
+					t["outputSchema"] = map[string]any{"type": "object"}
+				}
+			})},
+		{Name: "mcp-cursor-from-the-end", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer, Why: "a negative offset is a slice from the end",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Code() == "-32602" && m.Params["cursor"] == "LTE=" {
+					m.Response = m.Resend(func(message map[string]any) { delete(objectIn(message, "params"), "cursor") })
+				}
+			})},
+		{Name: "mcp-refusal-of-a-method-as-protocol-error", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer,
+			Why: "the site's -32602 is sent on as it is",
+			Middleware: onToolError("The site refused", func(m *rpc) {
+				m.Fail(-32602, "Invalid Params")
+			})},
+		{Name: "mcp-origin-begins-with-localhost", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
+			Why: "an expression for the user's own machine is not anchored",
+			Middleware: withHeader(func(h http.Header) {
+				if strings.HasPrefix(h.Get("Origin"), "http://localhost") {
+					h.Del("Origin")
+				}
+			})},
+		{Name: "mcp-undeclared-methods-fail", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
+			Why: "the list of an undeclared capability is unknown, and what takes a name finds none",
+			Middleware: onRPC("", func(m *rpc) {
+				if m.Code() == "-32601" && (m.Method == "prompts/get" || m.Method == "resources/read") {
+					m.Fail(-32602, "There is nothing of that name.")
+				}
+			})},
+		{Name: "mcp-calls-need-discovery", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "a tool is looked up in the list of the caller, who may not have one",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Result() != nil && m.Send(http.MethodGet, "/mcp/tools/list", nil).Status == http.StatusForbidden {
+					m.Fail(-32602, fmt.Sprintf("There is no tool named %q.", m.Params["name"]))
+				}
+			})},
+		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), MayFail: Clauses("fresh/per-user-ttl", "mcp/tools-list", "mcp/order-stable"), Origin: Peer,
+			Why:        "tools are registered with the server, and never removed",
+			Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
+		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "compiled schemas are kept by the tool's name", Middleware: validateByFirstSchema("content.arrival")},
 	}
 }
 
@@ -766,4 +811,21 @@ func sessionsByTheirBeginning(next http.Handler) http.Handler {
 			}
 		}
 	})(seen)
+}
+
+// validateByFirstSchema checks an argument by the enum that the tool had when it was called first.
+func validateByFirstSchema(name string) middleware {
+	var first atomic.Value
+	return onRPC("tools/call", func(m *rpc) {
+		kind := objectIn(m.Params, "arguments")["kind"]
+		if m.Params["name"] != name || kind == nil {
+			return
+		}
+		if t, ok := m.rest().tool(name); ok {
+			first.CompareAndSwap(nil, encode(t["inputSchema"]))
+		}
+		if schema, _ := first.Load().([]byte); schema != nil && !bytes.Contains(schema, encode(kind)) {
+			m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "kind is not valid"}}})
+		}
+	})
 }

@@ -282,6 +282,9 @@ func fieldType(name string, schema func(published map[string]any) map[string]any
 			}
 			clear(property)
 			maps.Copy(property, schema(published))
+			if said, more := kept["description"].(string); more && property["description"] != nil {
+				kept["description"] = said + " " + property["description"].(string)
+			}
 			maps.Copy(property, kept)
 		})
 	}

@@ -199,6 +199,35 @@ func translateMutants() []Mutant {
 					delete(index, "data")
 				}
 			})},
+		{Name: "description-of-built-types-lost", Breaks: Clauses("translate/required-default"), Origin: Peer,
+			Why: "what is built from a field type replaces the property",
+			Middleware: chain(onParameter("type.entity_reference", "bundle", without("description")),
+				onParameter("type.datetime", "value", without("description")))},
+		{Name: "description-of-lists-at-the-items", Breaks: Clauses("translate/required-default"), Origin: Imagined,
+			Why: "a field of several values is a list of what one would be",
+			Middleware: onParameter("type.multiple", "any_number", func(s map[string]any) {
+				if items := objectIn(s, "items"); items != nil && s["description"] != nil {
+					items["description"] = s["description"]
+					delete(s, "description")
+				}
+			})},
+		{Name: "max-length-exclusive", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+			Middleware: onParameter("type.texts", "string", func(s map[string]any) { s["maxLength"] = 63 })},
+		{Name: "allowed-values-as-texts-as-well", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer,
+			Why:        "PHP's keys are integers and forms send texts",
+			Middleware: onParameter("type.choices", "list_integer", replaceWith(map[string]any{"enum": []any{1, 2, "1", "2"}}))},
+		{Name: "boolean-or-number", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "Drupal stores 0 and 1",
+			Middleware: onParameter("type.numbers", "boolean", func(s map[string]any) { s["type"] = []any{"boolean", "integer"} })},
+		{Name: "several-values-unique", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+			Middleware: onParameter("type.multiple", "any_number", func(s map[string]any) { s["uniqueItems"] = true })},
+		{Name: "float-maximum-exclusive", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+			Middleware: onParameter("type.numbers", "float", func(s map[string]any) { delete(s, "maximum"); s["exclusiveMaximum"] = 1.5 })},
+		{Name: "integers-of-32-bits", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer,
+			Why: "a column's size is taken for a bound of the field",
+			Middleware: chain(onParameter("type.numbers", "unsigned", func(s map[string]any) { s["maximum"] = 1<<31 - 1 }),
+				onParameter("type.timestamp", "value", func(s map[string]any) { s["maximum"] = 1<<31 - 1 }))},
+		{Name: "uri-of-the-web-alone", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+			Middleware: onParameter("type.texts", "uri", func(s map[string]any) { s["pattern"] = "^https?://" })},
 	}
 }
 
@@ -221,10 +250,10 @@ func onParameter(tool, param string, change func(schema map[string]any)) middlew
 	})
 }
 
-// replaceWith returns a change that replaces all members of a schema.
+// replaceWith returns a change that replaces all members of a schema but the description and the default.
 func replaceWith(members map[string]any) func(map[string]any) {
 	return func(schema map[string]any) {
-		clear(schema)
+		maps.DeleteFunc(schema, func(name string, _ any) bool { return name != "description" && name != "default" })
 		maps.Copy(schema, members)
 	}
 }

@@ -311,14 +311,14 @@ func mcpCallerMutants() []Mutant {
 					h.Del("Origin")
 				}
 			})},
-		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
-			Middleware: actAsSessionOwner(func(r *http.Request) bool {
+		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
+			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool {
 				body := readBody(r)
 				setBody(r, body)
 				return decode(body)["method"] == "tools/call"
 			})},
 		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
-			Middleware: actAsSessionOwner(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
+			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return r.Header.Get("Authorization") == "" })},
 		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
 			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
 	}

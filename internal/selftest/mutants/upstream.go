@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,6 +208,29 @@ func upstreamMutants() []Mutant {
 				resp.Body = closeHook{resp.Body, end}
 				return resp, nil
 			})},
+		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why:     "the timer of a fetch is cleared when it resolves, which is before the body comes",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				limited, end := context.WithCancel(r.Context())
+				timer := time.AfterFunc(testbed.UpstreamTimeout, end)
+				resp, err := next.RoundTrip(r.WithContext(limited))
+				if err != nil {
+					end()
+					return resp, err
+				}
+				if !isCall(r) {
+					timer.Stop()
+				}
+				resp.Body = closeHook{resp.Body, end}
+				return resp, nil
+			})},
+		{Name: "challenge-of-its-own-to-lists", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the guard of the list has a realm of its own",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Header.Get("WWW-Authenticate") != "" {
+					x.Header.Set("WWW-Authenticate", `Basic realm="Bridge"`)
+				}
+			})},
 		{Name: "lists-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the cache is locked while a list is discovered",
 			Middleware: func() middleware {
 				var mu sync.Mutex
@@ -309,16 +333,7 @@ func upstreamMutants() []Mutant {
 			return u.Host
 		}),
 		{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if !isCall(r) {
-					return next.RoundTrip(r)
-				}
-				call := readBody(r)
-				r = r.Clone(r.Context())
-				r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
-				r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
-				return next.RoundTrip(r)
-			})},
+			Transport: byGetWhere(isCall)},
 		{Name: "errors-under-500-lost", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.StatusCode >= 500 {
@@ -332,6 +347,46 @@ func upstreamMutants() []Mutant {
 					x.Set(http.StatusOK, map[string]any{"result": nil})
 				}
 			})},
+		{Name: "mcp-calls-as-text", MCP: true, Breaks: Clauses("upstream/valid-jsonrpc"), Origin: Imagined, Middleware: markMCP,
+			Transport: onCall(func(r *http.Request, _ map[string]any) {
+				if fromMCP(r) {
+					r.Header.Set("Content-Type", "text/plain")
+				}
+			})},
+		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only"), Origin: Imagined,
+			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
+		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
+			Why: "the SDK's server has the schemas for its list alone",
+			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
+				message := decode(x.Sent)
+				if params := objectIn(message, "params"); message["method"] == "tools/call" && strings.Contains(string(x.Body), "are not valid") {
+					site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(params["name"]), params["arguments"])
+				}
+			})},
+		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "what the site sends is the text of the result, JSON or not",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Result()["isError"] == true && strings.Contains(string(m.Body), "no usable response") {
+					delete(m.Result(), "isError")
+				}
+			})},
+		{Name: "missing-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why:       "404 for the methods is taken for none",
+			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode == http.StatusNotFound })},
+		{Name: "redirected-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
+			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode/100 == 3 })},
+		{Name: "methods-before-a-break-as-the-list", Breaks: Clauses("upstream/http-error", "upstream/timeout"), Origin: Peer,
+			Why: "the methods are read one after the other, and the end of the stream ends the list", Transport: partOfTheList},
+		{Name: "broken-compression-as-null", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "an error of the decompressor ends the body", Transport: brokenAsNull},
+		{Name: "lists-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer,
+			Why: "the bound is set where results are read", Transport: readDiscoveryToTheEnd},
+		{Name: "schemas-dialect-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "the library fetches the meta-schema that `$schema` names", Transport: fetchFound(`"\$schema":\s*"(http[^"]+)"`)},
+		{Name: "references-relative-to-an-id-fetched", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "only references that begin with a scheme are left out", Transport: fetchFound(`"\$id":\s*"(http[^"]+)"`)},
+		{Name: "further-pages-of-methods-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+			Why: "a client of JSON:API follows links.next", Transport: fetchFound(`"next":\s*(?:\{"href":\s*)?"(http[^"]+)"`)},
 	}
 }
 
@@ -673,4 +728,116 @@ func discover(call *http.Request, next http.RoundTripper) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 	}
+}
+
+// mcpKey marks the context of a request to MCP.
+type mcpKey struct{}
+
+// markMCP lets fromMCP tell whether a request to the site was caused by one to MCP.
+var markMCP = beforeBridge(func(r *http.Request) {
+	if toMCP(r) {
+		*r = *r.WithContext(context.WithValue(r.Context(), mcpKey{}, true))
+	}
+})
+
+func fromMCP(r *http.Request) bool { return r.Context().Value(mcpKey{}) != nil }
+
+// byGetWhere sends some calls by GET.
+func byGetWhere(chosen func(*http.Request) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) || !chosen(r) {
+			return next.RoundTrip(r)
+		}
+		call := readBody(r)
+		r = r.Clone(r.Context())
+		r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
+		r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
+		return next.RoundTrip(r)
+	})
+}
+
+// emptySiteWhere reads some responses to discovery as those of a site without methods.
+func emptySiteWhere(taken func(*http.Response) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && r.URL.Path == "/jsonrpc/methods" && taken(resp) {
+			replaceBody(resp, `{"data":[],"meta":{"mcp":{"discovery":true}}}`)
+			resp.StatusCode = http.StatusOK
+			resp.Header.Set("Content-Type", "application/json")
+		}
+		return resp, err
+	})
+}
+
+// partOfTheList takes the methods that came before the body of discovery broke off.
+var partOfTheList = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || isCall(r) {
+		return resp, err
+	}
+	body, broken := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+	text := string(body)
+	if at := strings.LastIndex(text, `,{"type":"JsonRpcMethod"`); broken != nil && at > 0 {
+		text = text[:at] + `],"meta":{"mcp":{"discovery":true}}}`
+	}
+	replaceBody(resp, text)
+	return resp, nil
+})
+
+// brokenAsNull takes null for the result of a response whose compression is broken.
+var brokenAsNull = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !isCall(r) {
+		return next.RoundTrip(r)
+	}
+	sent := readBody(r)
+	r = r.Clone(r.Context())
+	setBody(r, sent)
+	resp, err := next.RoundTrip(r)
+	if err != nil || !resp.Uncompressed {
+		return resp, err
+	}
+	body, broken := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+	if len(body) == maxBuffered { // a large one
+		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+		return resp, nil
+	}
+	if broken != nil {
+		body = encode(map[string]any{"jsonrpc": "2.0", "id": decode(sent)["id"], "result": nil})
+	}
+	replaceBody(resp, string(body))
+	return resp, nil
+})
+
+// readDiscoveryToTheEnd reads all of what comes for a list, and drops what is too much.
+var readDiscoveryToTheEnd = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || isCall(r) {
+		return resp, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	replaceBody(resp, string(body))
+	return resp, err
+})
+
+// fetchFound requests what an expression finds in discovery.
+func fetchFound(expression string) transport {
+	address := regexp.MustCompile(expression)
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || isCall(r) || resp.ContentLength >= maxBuffered {
+			return resp, err
+		}
+		for _, found := range address.FindAllStringSubmatch(strings.ReplaceAll(peek(resp), `\/`, "/"), -1) {
+			if u, err := url.Parse(found[1]); err == nil && u.Hostname() == "127.0.0.1" && u.Host != r.URL.Host {
+				if there, err := http.Get(found[1]); err == nil { //nolint:noctx // as such a library does
+					there.Body.Close()
+				}
+			}
+		}
+		return resp, nil
+	})
 }

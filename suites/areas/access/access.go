@@ -279,7 +279,7 @@ func cors(ctx context.Context, t *check.T) {
 	agent := t.As(check.Agent)
 	agent.List(ctx).MustSucceed()
 	preflight := http.Header{"Access-Control-Request-Method": {http.MethodPost}, "Access-Control-Request-Headers": {"authorization,content-type"}}
-	for _, origin := range []string{"https://elsewhere.invalid", "https://" + t.Hostname() + ".elsewhere.invalid", "null"} {
+	for _, origin := range []string{"https://elsewhere.invalid", "https://" + t.Hostname() + ".elsewhere.invalid", "https://elsewhere" + t.Hostname(), "null"} {
 		for what, r := range check.InOrder(map[string]check.Request{
 			"list":                {Path: check.ListPath, Header: http.Header{}},
 			"preflight of invoke": {Method: http.MethodOptions, Path: check.InvokePath, Header: preflight.Clone()},
@@ -343,18 +343,21 @@ func withSession(t *check.T, who check.Identity) check.Client {
 	return t.As(who)
 }
 
-// usersLackingOne creates an account for each set of several permissions that a tool requires. It holds only the first.
+// usersLackingOne creates an account for each set of several permissions that a tool requires, which holds only the first, and one
+// that holds the last of every set.
 func usersLackingOne(t *check.T) []check.Identity {
 	var all []check.Identity
 	seen := map[string]bool{}
+	last := []string{fixtures.UseJSONRPC, fixtures.DiscoverTools}
 	for _, m := range t.Drupal.Site().Methods {
 		if m.MCP == nil || len(m.Access) < 2 || seen[strings.Join(m.Access, ",")] {
 			continue
 		}
 		seen[strings.Join(m.Access, ",")] = true
 		all = append(all, t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
+		last = append(last, m.Access[len(m.Access)-1])
 	}
-	return all
+	return append(all, t.Drupal.NewUser(last...))
 }
 
 // nameRequest is a kind of request that contains the name of a tool.

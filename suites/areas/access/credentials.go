@@ -73,6 +73,7 @@ func badCredentials(ctx context.Context, t *check.T) {
 	t.Drupal.Mark()
 	testAll(func(c check.Client) *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 	anonymous := t.As(check.Anonymous).Invoke(ctx, me.Name, me.Arguments)
+	wrongByMCP(ctx, t, victim, altered(creds), me)
 	reached := accountsExcept(t, check.Anonymous)
 	if t.Spares() {
 		t.For(victim, "", func() {
@@ -80,6 +81,7 @@ func badCredentials(ctx context.Context, t *check.T) {
 		})
 	}
 	t.As(gone).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.As(gone).Describe(ctx, known)
 	t.Drupal.Mark()
 	creds, _ = t.CredentialsOf(gone)
 	revoked := t.With("revoked credentials", creds)
@@ -109,6 +111,14 @@ func badCredentials(ctx context.Context, t *check.T) {
 			t.Await(ctx, rejected) // on a busy machine the first try can time out
 		}
 		t.Expect(list).To(beRejected(anonymousList), fmt.Sprint(t.ChangeLimit())+" later")
+		if !t.Spares() {
+			anonymous := t.As(check.Anonymous).Describe(ctx, known)
+			t.Poll(ctx, func() bool {
+				list = revoked.Describe(ctx, known)
+				return scenario.Falsify(list, beRejected(anonymous)) == nil
+			})
+			t.Expect(list).To(beRejected(anonymous), fmt.Sprint(t.ChangeLimit())+" later")
+		}
 	})
 	if t.HasFindings() {
 		return
@@ -120,6 +130,44 @@ func badCredentials(ctx context.Context, t *check.T) {
 // revokedLooks is how often revoked credentials list until they must be refused, where the run spares the bridge: each may count
 // as a wrong password.
 const revokedLooks = 4
+
+// wrongByMCP tests that wrong credentials of an account run and show nothing as it over MCP, in a session of its own and in another.
+func wrongByMCP(ctx context.Context, t *check.T, who check.Identity, wrong check.Credentials, me scenario.Sample) {
+	if !t.Claims("mcp") || t.Spares() {
+		return
+	}
+	own, opened := t.As(who).AnyMCP(ctx)
+	if !opened {
+		return
+	}
+	var shown []string // to anonymous callers
+	if s, opened := t.As(check.Anonymous).AnyMCP(ctx); opened {
+		shown = check.ListAllTools(ctx, s).Names()
+	}
+	own.ListTools(ctx, "") // what is kept of the right credentials is there now
+	bad := t.With("wrong credentials", wrong)
+	sessions := map[string]*check.Session{"in a session of the right ones": {Client: bad, Revision: own.Revision, ID: own.ID}}
+	if s := bad.MCP(ctx, own.Revision); s.Opened.RPCResult() != nil {
+		sessions["in another session"] = s
+	}
+	for what, s := range check.InOrder(sessions) {
+		t.Row(bad.Who, me.Name, "over MCP, "+what, func() {
+			t.Expect(s.ListTools(ctx, "")).To(match.Conform("a refusal, or what anonymous callers see", func(r *check.Response) string {
+				tools, _ := r.RPCResult()["tools"].([]any)
+				for _, item := range tools {
+					if item, ok := item.(map[string]any); ok && !slices.Contains(shown, check.Tool(item).Name()) {
+						return fmt.Sprintf("the tool %q", check.Tool(item).Name())
+					}
+				}
+				return ""
+			}))
+			t.Drupal.Mark()
+			r := s.CallTool(ctx, me.Name, me.Arguments)
+			reached := accountsExcept(t, check.Anonymous)
+			t.Expect(reached).To(BeEmpty(), check.Mismatch(r.Subject(), "no call to reach the site as an account", "calls of "+match.Abbreviate(reached)))
+		})
+	}
+}
 
 // rightAfterWrong tests that wrong credentials of an account do not keep its right ones from working.
 func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
@@ -204,6 +252,9 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	}
 	refusedAtOnce(ctx, t, t.As(callers[0]))
 	cancelledByAnother(ctx, t, t.As(callers[0]), t.As(callers[1]), me)
+	if t.Claims("mcp") {
+		callsByMCPAtOnce(ctx, t, callers, me)
+	}
 	t.Row(callers[0], me.Name, "the body arrives after another caller's list", func() {
 		r := scenario.Delivered(ctx, t, func() *check.Response {
 			return invokeInTwoParts(ctx, t.As(callers[0]), me, func() {
@@ -276,7 +327,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 // first cookie takes all callers for one.
 func listWithOddCookie(ctx context.Context, t *check.T, who check.Identity, a authentication) *check.Response {
 	const odd = "theme=dark"
-	creds, header := a.of(who), http.Header{}
+	creds, header := a.of(who), http.Header{"Accept-Language": {"fy"}} // nor may the language be all that a cache looks at
 	if creds.Cookie != "" {
 		creds.Cookie = odd + "; " + creds.Cookie
 	} else {
@@ -320,8 +371,9 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 	}
 	t.Each([]*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Invoke(ctx, known, check.Args{}),
 		t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodTrace, Path: check.ListPath}),
-		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{})},
-		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
+		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{}),
+		t.With("an unknown scheme", check.Credentials{Header: map[string]string{"Authorization": "Negotiate " + secretOfScheme}}).List(ctx)},
+		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, secretOfScheme))) })
 	for name, creds := range check.InOrder(agentAuthentications(t)) {
 		caller := t.With(check.Identity(name), creds)
 		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}),
@@ -367,6 +419,9 @@ func perCredential(ctx context.Context, t *check.T) {
 		})
 	}
 }
+
+// secretOfScheme is what follows an unknown scheme.
+const secretOfScheme = "wrong-but-secret-ticket"
 
 // agentAuthentications are the agent's credentials besides those that the run uses, and a wrong token.
 func agentAuthentications(t *check.T) map[string]check.Credentials {
@@ -604,6 +659,36 @@ func holdSecret(secrets []string) OmegaMatcher {
 		}
 		return "", false
 	}}
+}
+
+// callsByMCPAtOnce tests that tools/call of several callers at the same time run each as its own.
+func callsByMCPAtOnce(ctx context.Context, t *check.T, callers []check.Identity, me scenario.Sample) {
+	const atATime = 12
+	var sessions []*check.Session
+	for _, who := range callers {
+		s, opened := t.As(who).AnyMCP(ctx)
+		if !opened {
+			return
+		}
+		sessions = append(sessions, s)
+	}
+	responses := make([]*check.Response, atATime)
+	check.AtOnce(atATime, func(i int) { responses[i] = sessions[i%len(sessions)].CallTool(ctx, me.Name, me.Arguments) })
+	for i, r := range responses {
+		who := callers[i%len(callers)]
+		others := slices.DeleteFunc(slices.Clone(callers), func(other check.Identity) bool { return other == who })
+		t.Row(who, me.Name, "tools/call of a tool that returns its caller, several at once", func() {
+			t.Expect(r).NotTo(match.ContainAnyOf(names(others), "to name another caller"))
+		})
+	}
+}
+
+func names(who []check.Identity) []string {
+	var all []string
+	for _, w := range who {
+		all = append(all, string(w))
+	}
+	return all
 }
 
 // cancelledByAnother tests that a caller's notifications/cancelled over MCP does not end another's call whose request has the same id.

@@ -70,10 +70,28 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
 			})
 		}
+		forwardedByMCP(ctx, t, a, me)
 	}
 	unusualCredentialsForwarded(ctx, t, me)
 	deniedCallsKeepTheCaller(ctx, t, denied, me)
 	cookiesStayWithTheCaller(ctx, t, me)
+}
+
+// forwardedByMCP tests that tools/call forwards each kind of credentials that the three endpoints take.
+func forwardedByMCP(ctx context.Context, t *check.T, a authentication, me scenario.Sample) {
+	if !t.Claims("mcp") {
+		return
+	}
+	s, opened := a.client(t, check.Agent).AnyMCP(ctx)
+	t.Row(check.Agent, me.Name, "by tools/call, authenticated by "+a.name, func() {
+		if !opened {
+			return // mcp/initialize tests that
+		}
+		t.Drupal.Mark()
+		r := s.CallTool(ctx, me.Name, me.Arguments)
+		expectCallsOf(t, check.Agent)
+		t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+check.Agent.String(), r.RPCOutcome()))
+	})
 }
 
 // refusalsLast is how long a bridge may remember that the site refused a caller.

@@ -12,8 +12,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
-// scoped is the method that the checks of scopes add to the site; scopeNames are the scopes that it requires.
-const scoped = "content.scoped"
+// The methods that the checks of scopes add to the site. Each names scopeNames, and the last requires none.
+const (
+	scoped         = "content.scoped"
+	scopedPlainly  = "content.scoped_plainly" // without a level
+	scopedOptional = "content.scoped_optional"
+)
 
 var scopeNames = []string{"content:read", "content:write"}
 
@@ -22,9 +26,12 @@ func withScopes(ctx context.Context, t *check.T) *door {
 	d := open(ctx, t)
 	d.authority()
 	site := t.Drupal.Site().Clone()
-	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Requires scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
-		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
-		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	for id, level := range check.InOrder(map[string]string{scoped: `"level":"required",`, scopedPlainly: "", scopedOptional: `"level":"optional",`}) {
+		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Names scopes", Access: []string{fixtures.AccessContent},
+			Output:    fixtures.Raw(`{"type":"string"}`),
+			MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{` + level + `"scopes":["content:read","content:write"]}}`)},
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	}
 	enough := d.scopes(strings.Join(scopeNames, " "))
 	t.ChangeSite(ctx, site, func() bool { return d.served(enough.CallTool(ctx, t.ToolName(scoped), check.Args{})) })
 	return d
@@ -53,6 +60,13 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 			d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0), "with "+name)
 		})
 	}
+	few := d.scopes("content:read")
+	d.Row(check.Agent, scopedPlainly, "one of two scopes, and no level", func() {
+		d.Expect(few.CallTool(ctx, d.ToolName(scopedPlainly), check.Args{})).To(match.HaveStatus(http.StatusForbidden))
+	})
+	d.Row(check.Agent, scopedOptional, "one of two scopes, and the level optional", func() {
+		d.Expect(few.CallTool(ctx, d.ToolName(scopedOptional), check.Args{})).To(d.beServed())
+	})
 	for name, scope := range check.InOrder(map[string]any{"in another order": "content:write content:read", "among others": "openid content:read profile content:write"}) {
 		d.Row(check.Agent, scoped, "both scopes "+name, func() {
 			d.Expect(d.scopes(scope).CallTool(ctx, d.ToolName(scoped), check.Args{})).To(d.beServed(), "both scopes "+name)
@@ -71,7 +85,8 @@ func insufficientScope(ctx context.Context, t *check.T) {
 			d.Expect(r).To(match.Conform(`a Bearer challenge with error="insufficient_scope", the scope that is missing and resource_metadata`, func(a *check.Response) string {
 				params := a.Bearer()
 				named := strings.Fields(params["scope"])
-				if params["error"] != "insufficient_scope" || !slices.Contains(named, scopeNames[1]) || !match.IsAddress(params["resource_metadata"]) {
+				lacks := slices.ContainsFunc(scopeNames, func(s string) bool { return !slices.Contains(named, s) && (scope == nil || s != scope) })
+				if params["error"] != "insufficient_scope" || lacks || !match.IsAddress(params["resource_metadata"]) {
 					return a.Challenges()
 				}
 				return ""

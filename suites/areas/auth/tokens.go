@@ -177,6 +177,8 @@ func wrongAudience(d *door, as *authserver.Server) []row {
 		"others in a list":                   {"aud": []string{"https://other.example/mcp", "https://third.example"}},
 		"an audience that begins like right": {"aud": d.Resource() + ".other.example"},
 		"the endpoint with a query":          {"aud": d.Resource() + "?tenant=other"},
+		"the endpoint and a slash":           {"aud": d.Resource() + "/"},
+		"the host alone":                     {"aud": strings.TrimSuffix(d.Resource(), "/mcp")},
 		"a path in other case": {"aud": d.Resource()[:strings.LastIndex(d.Resource(), "/")] +
 			strings.ToUpper(d.Resource()[strings.LastIndex(d.Resource(), "/"):])},
 		"the authorization server": {"aud": as.URL},

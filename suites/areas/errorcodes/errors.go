@@ -208,6 +208,7 @@ var precedences = []precedenceCase{
 	{"permission before shape: describe without a name, by an anonymous caller", check.Anonymous, []int{401, 403}, "?name={known}", "?"},
 	{"permission before shape: a body that is no JSON, by an anonymous caller", check.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
 	{"permission before shape: no body, by an anonymous caller", check.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, ` `},
+	{"permission before shape: describe without a name, by an anonymous caller", check.Anonymous, []int{401, 403}, "?name={known}", "?"},
 	{"shape before existence: arguments that are no object", check.Agent, []int{400}, `{"name":"{known}","arguments":"x"}`, `{"name":"` + scenario.NoSuchTool + `","arguments":"x"}`},
 	{"shape before existence: no arguments", check.Agent, []int{400}, `{"name":"{known}"}`, `{"name":"` + scenario.NoSuchTool + `"}`},
 	{"existence before arguments: a method that is no tool", check.Agent, []int{404}, `{"name":"{hidden}","arguments":{}}`, `{"name":"{hidden}","arguments":{"unexpected":[1]}}`},

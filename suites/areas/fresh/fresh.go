@@ -51,6 +51,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 		}
 		t.As(who).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 		t.As(who).Describe(ctx, scenario.NoSuchTool)
+		session := byMCP(ctx, t, who) // which may have a cache of its own
 		t.Drupal.Mark()
 		marked := time.Now()
 		for i := range 5 {
@@ -60,6 +61,9 @@ func cacheHit(ctx context.Context, t *check.T) {
 		}
 		if first.NextCursor() != "" {
 			t.As(who).List(ctx, first.NextCursor())
+		}
+		if session != nil {
+			session.ListTools(ctx, "")
 		}
 		if t.Advance != nil { // nothing expires much earlier than it may
 			t.Advance(t.KeepsFor() / 2)
@@ -77,6 +81,19 @@ func cacheHit(ctx context.Context, t *check.T) {
 		t.Expect(sent).To(BeZero(), check.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", sent)))
 		return
 	}
+}
+
+// byMCP is a session in which a caller has listed the tools; nil where the bridge has none beside the three endpoints.
+func byMCP(ctx context.Context, t *check.T, who check.Identity) *check.Session {
+	if t.Alone() || !t.Claims("mcp") {
+		return nil
+	}
+	s, opened := t.As(who).AnyMCP(ctx)
+	if !opened {
+		return nil
+	}
+	s.ListTools(ctx, "")
+	return s
 }
 
 func ttlExpiry(ctx context.Context, t *check.T) {
@@ -259,9 +276,14 @@ func removedTool(ctx context.Context, t *check.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
+	other := byMCP(ctx, t, scenario.NewCaller(t).Who)
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
+	if other != nil {
+		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).
+			To(match.BeProtocolError("-32602"), "right after the method was removed")
+	}
 	t.Await(ctx, func() bool {
 		return !slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
 	})
@@ -297,6 +319,16 @@ func version(ctx context.Context, t *check.T) {
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
 	changed = t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
 	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+	reworded := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
+	reworded.Methods[0].Usage = "Arrived a while ago"
+	t.Drupal.Mock.SetSite(reworded)
+	if t.Await(ctx, func() bool {
+		tool := t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool()
+		return tool["description"] == reworded.Methods[0].Usage
+	}) {
+		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {changed.Header.Get("ETag")}}})
+		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a description alone")
+	}
 }
 
 func perUserTTL(ctx context.Context, t *check.T) {
@@ -323,6 +355,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	if sees(one) || sees(other) || describes(one) {
 		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
+	session := byMCP(ctx, t, one)
+	showsByMCP := func() bool { return slices.Contains(check.ListAllTools(ctx, session).Names(), gained) }
 	within := fmt.Sprintf("within %v", t.ChangeLimit())
 	await := func(done func() bool) bool { return t.Await(ctx, done) }
 	if t.Advance != nil { // the permission TTL alone passes, and not the one of discovery
@@ -337,6 +371,10 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	t.Drupal.Permit(refused, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	if session != nil {
+		t.Expect(t.Poll(ctx, showsByMCP)).To(BeTrue(),
+			check.Mismatch("after a permission was granted, in an MCP session that was open before", gained+" in tools/list "+within, "a list without it"))
+	}
 	var list *check.Response
 	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Succeeded() })).To(BeTrue(),
 		check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", fixtures.UseJSONRPC), "a list "+within, list.Outcome()))
@@ -346,6 +384,10 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	t.Drupal.Permit(refused, fixtures.UseJSONRPC)
 	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
+	if session != nil {
+		t.Expect(t.Poll(ctx, func() bool { return !showsByMCP() })).To(BeTrue(),
+			check.Mismatch("after a permission was revoked, in an MCP session that was open before", "no "+gained+" in tools/list "+within, "the tool"))
+	}
 	if t.Claims("discovery-permission") {
 		t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return !list.Succeeded() })).To(BeTrue(),
 			check.Mismatch(fmt.Sprintf("list after %q was revoked", fixtures.DiscoverTools), "a refusal "+within, list.Outcome()))

@@ -136,10 +136,13 @@ func toolsList(ctx context.Context, t *check.T) {
 }
 
 func invalidCursor(ctx context.Context, t *check.T) {
-	for _, revision := range revisions(ctx, t) {
+	spoken := revisions(ctx, t)
+	for _, revision := range spoken {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
 		mustList(ctx, s)
-		t.Row(check.Agent, "", "in "+string(revision), func() { t.Expect(s.ListTools(ctx, "!no-cursor!")).To(match.BeProtocolError("-32602")) })
+		for _, cursor := range spot(spoken, revision, []string{"!no-cursor!", "LTE="}) { // the other is -1 where a cursor is an offset
+			t.Row(check.Agent, "", cursor+" in "+string(revision), func() { t.Expect(s.ListTools(ctx, cursor)).To(match.BeProtocolError("-32602")) })
+		}
 	}
 }
 
@@ -236,6 +239,14 @@ func executionError(ctx context.Context, t *check.T) {
 			t.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
 			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
 		})
+		for _, tool := range scenario.Samples(t, check.Agent, fixtures.Fail) {
+			if tool.Fails().Code != scenario.RPCInvalidParams || revision == check.MCP2025June { // in which mcp/invalid-arguments lets -32602 be
+				continue
+			}
+			t.Row(check.Agent, tool.Name, "a method that refuses its arguments, in "+string(revision), func() {
+				t.Expect(s.CallTool(ctx, tool.Name, tool.Arguments)).To(BeToolError(), "a method that refuses its arguments")
+			})
+		}
 	}
 	before := t.Drupal.Site()
 	worded := before.Clone()
@@ -348,7 +359,7 @@ func opensWell(ctx context.Context, t *check.T, revision check.Revision, pairs i
 		t.Expect(refused).To(HaveSameID(), "an error to the id %#v", id)
 	}
 	for _, o := range optional {
-		response, _ := call(o.method, map[string]any{})
+		response, _ := call(o.method, o.params)
 		if _, has := declared[o.capability]; !has && !t.Foreign() {
 			t.Expect(response).To(match.BeProtocolError("-32601"), "%s is not declared", o.capability)
 		} else if has && o.needed {
@@ -416,9 +427,12 @@ func metaKeyFault(page map[string]any) string {
 var optional = []struct {
 	capability, method string
 	needed             bool
+	params             map[string]any
 }{
-	{"prompts", "prompts/list", true}, {"resources", "resources/list", true}, {"resources", "resources/templates/list", false},
-	{"completions", "completion/complete", true}, {"logging", "logging/setLevel", true},
+	{"prompts", "prompts/list", true, map[string]any{}}, {"resources", "resources/list", true, map[string]any{}},
+	{"resources", "resources/templates/list", false, map[string]any{}},
+	{"prompts", "prompts/get", false, map[string]any{"name": "none"}}, {"resources", "resources/read", false, map[string]any{"uri": "file:///none"}},
+	{"completions", "completion/complete", true, map[string]any{}}, {"logging", "logging/setLevel", true, map[string]any{}},
 }
 
 // deniedSince calls a tool whose permission the caller has just lost, which the bridge may not know yet: the call must be

@@ -40,6 +40,7 @@ func parity(ctx context.Context, t *check.T) {
 	if t.Drupal != nil && len(spoken) > 0 {
 		callsAtOnce(ctx, t, spoken[0])
 		// Who sees the methods that the area mapping adds.
+		sameCallsOfOutsiders(ctx, t, spoken[0])
 		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
 	}
 	// What MCP does with a tool that it shows is not seen elsewhere.
@@ -63,6 +64,11 @@ func sameTools(ctx context.Context, t *check.T, revision check.Revision, who che
 		t.For(who, tool.Name(), func() {
 			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
 			t.Expect(difference).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
+			if output, ok := other["outputSchema"].(map[string]any); ok && output["type"] == "object" && tool["outputSchema"] != nil { // no other is wrapped
+				difference := jsonschema.Difference(output, tool["outputSchema"], "")
+				t.Expect(difference).To(BeEmpty(),
+					check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the outputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
+			}
 			otherwise := describedOtherwise(other, tool)
 			t.Expect(otherwise).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the description, title and hints of %s", check.ListPath), otherwise))
 		})
@@ -83,6 +89,18 @@ func noTools(ctx context.Context, t *check.T, revision check.Revision, who check
 		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath),
 			"no tools", fmt.Sprintf("%d tools", len(shown))))
 	})
+}
+
+// sameCallsOfOutsiders tests that who may run a tool and may not discover it runs it by tools/call as by invoke.
+func sameCallsOfOutsiders(ctx context.Context, t *check.T, revision check.Revision) {
+	s := t.As(check.Outsider).MCP(ctx, revision)
+	for _, tool := range scenario.Samples(t, check.Outsider, fixtures.WhoAmI) {
+		want, ok := t.As(check.Outsider).Invoke(ctx, tool.Name, tool.Arguments).Member("result")
+		if !ok || s.Opened.RPCResult() == nil {
+			return // access/discovery-not-execution tests the first; who may open a session is open
+		}
+		t.For(check.Outsider, tool.Name, func() { t.Expect(s.CallTool(ctx, tool.Name, tool.Arguments)).To(haveResultOf(want)) })
+	}
 }
 
 // hints are the annotations that clients act on, each with its default.
@@ -201,7 +219,8 @@ func sameAfterChange(ctx context.Context, t *check.T, spoken []check.Revision) {
 	}
 	open := MustMCP(ctx, t.As(check.Agent), spoken[0]) // when the site changes
 	MustListTools(ctx, open)
-	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	removed := scenario.WithoutMethod(t)
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, removed))
 	name := t.ToolName(scenario.Arrival)
 	if !t.Await(ctx, func() bool { return slices.Contains(t.ListedNames(ctx), name) }) {
 		return // fresh/ttl-expiry tests that
@@ -211,7 +230,27 @@ func sameAfterChange(ctx context.Context, t *check.T, spoken []check.Revision) {
 			To(BeTrue(), check.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", check.ListPath), fmt.Sprintf("the tool in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
 	})
 	t.Row(check.Agent, name, "in a session that was open before", func() {
-		t.Expect(MustListTools(ctx, open).Names()).To(ContainElement(name), check.Mismatch("the site has a new tool, and other sessions show it", "the tool in tools/list of a session that was open before", "the old tools"))
+		names := MustListTools(ctx, open).Names()
+		t.Expect(names).To(ContainElement(name),
+			check.Mismatch("the site has a new tool, and other sessions show it", "the tool in tools/list of a session that was open before", "the old tools"))
+		if !slices.Contains(t.ListedNames(ctx), t.ToolName(removed)) {
+			t.Expect(names).NotTo(ContainElement(t.ToolName(removed)),
+				check.Mismatch("the site has lost a tool, and "+check.ListPath+" does not show it", "no such tool in tools/list", t.ToolName(removed)))
+		}
+	})
+	called := func(kind string) *check.Response {
+		return open.CallTool(ctx, name, check.Args{scenario.ArrivalParam: kind})
+	}
+	if ok, _ := match.BeToolResult().Match(called("old")); !ok {
+		return
+	}
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, removed))
+	if !t.Await(ctx, func() bool { return scenario.Shows(ctx, t, check.Agent, scenario.ArrivalNew) }) {
+		return // fresh/schema-change tests that
+	}
+	t.Row(check.Agent, name, "a schema that has changed", func() {
+		t.Expect(called("new")).To(match.BeToolResult(), "arguments that fit the schema that list shows")
+		t.Expect(called("old")).NotTo(match.BeToolResult(), "arguments that fit the schema before it")
 	})
 }
 

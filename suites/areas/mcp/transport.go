@@ -181,7 +181,9 @@ func notification202(ctx context.Context, t *check.T) {
 // own, of a sandbox, of a file and of a browser's extension.
 func foreignOrigins(t *check.T) []string {
 	scheme, _, _ := strings.Cut(t.URL, "://")
-	return []string{"http://evil.example", "chrome-extension://" + strings.Repeat("a", 32), "file://", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
+	return []string{"http://evil.example", "http://localhost.evil.example",
+		"chrome-extension://" + strings.Repeat("a", 32), "file://", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(),
+		"null"}
 }
 
 // callable names a tool that the agent can call without arguments; without a mock, none that exists, so that nothing runs.

@@ -15,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -53,6 +54,7 @@ var brokenResponses = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "a comment", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "[1/* one */]"}},
 	{Name: "a line end within a text", Fault: mockdrupal.Fault{Kind: fault.NotJSON, Body: "\"a\nb\""}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
+	{Name: "a gzip stream that breaks", Fault: mockdrupal.Fault{Kind: fault.Gzip}},
 })
 
 // mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
@@ -84,12 +86,23 @@ func idMismatch(ctx context.Context, t *check.T) {
 // brokenDiscoveries are responses to a request for the methods that list none.
 var brokenDiscoveries = slices.Concat(outOfOrder, []scenario.SiteFailure{
 	{Name: "other JSON under 200", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 200, ContentType: "application/json", Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 404 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 404, Body: "<html>" + pageMark + "</html>"}},
+	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.Cut}},
 	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
 	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 })
 
 func httpError(ctx context.Context, t *check.T) {
-	eachRefused(ctx, t, brokenResponses, mustRunAnyResult(ctx, t), beUpstreamError())
+	call := mustRunAnyResult(ctx, t)
+	eachRefused(ctx, t, brokenResponses, call, beUpstreamError())
+	if s, opened := byMCP(ctx, t, call.Identity); opened {
+		t.Row(call.Identity, call.Tool, "tools/call while the site sends an HTML page under 200", func() {
+			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.HTML, Route: route.JSONRPC, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"})()
+			t.Expect(callByMCP(ctx, s, call)).NotTo(match.BeToolResult())
+		})
+		scenario.WaitRecovered(ctx, t, call)
+	}
 	if t.Drupal == nil {
 		return
 	}
@@ -99,7 +112,16 @@ func httpError(ctx context.Context, t *check.T) {
 		stranger := newcomer(t) // a list for another caller may be cached
 		t.Row(stranger.Who, "", "the site sends "+f.Name+" for its methods", func() {
 			defer t.Upstream.Arm(f.Fault)()
-			t.Expect(stranger.List(ctx)).To(beUpstreamErrorOrList(known, t.Alone()))
+			r := stranger.List(ctx)
+			t.Expect(r).To(beUpstreamErrorOrList(known, t.Alone()))
+			if !r.Succeeded() {
+				return
+			}
+			if all := stranger.ListAll(ctx); all.Fault.IsZero() {
+				missing := match.Minus(known.Names(), all.Names())
+				t.Expect(missing).To(BeEmpty(),
+					check.Mismatch(r.Subject(), "a refusal, or all that others with the same permissions see", "a list without "+match.Abbreviate(missing)))
+			}
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
@@ -176,18 +198,16 @@ func authError(ctx context.Context, t *check.T) {
 
 	anonymous := t.As(check.Anonymous).InvokeBody(ctx, call.Body())
 	if anonymous.Status == http.StatusUnauthorized { // else the site lets anonymous callers in, or access/anonymous-401 fails
-		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() {
-			t.Expect(anonymous).To(match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
-				challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
-				switch title := siteTitle(t); {
-				case challenges == "":
-					return "no WWW-Authenticate"
-				case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
-					return challenges
-				}
-				return ""
-			}))
-		})
+		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() { t.Expect(anonymous).To(haveSitesChallenge(t)) })
+	}
+	if t.Advance != nil { // the bridge may have kept the site's refusal
+		t.Advance(2 * refusalsLast)
+	}
+	t.Upstream.Mark()
+	list := t.As(check.Anonymous).List(ctx)
+	asked := slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return e.Route == route.Methods && e.Status == http.StatusUnauthorized })
+	if asked && list.Status == http.StatusUnauthorized { // else the bridge's own challenge is right as well
+		t.Row(check.Anonymous, "", "the site's 401 to a list without credentials", func() { t.Expect(list).To(haveSitesChallenge(t)) })
 	}
 	for _, row := range []struct {
 		status int
@@ -207,6 +227,23 @@ func authError(ctx context.Context, t *check.T) {
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})
 	}
+}
+
+// refusalsLast is how long a bridge may remember that the site refused a caller.
+const refusalsLast = 6 * time.Second
+
+// haveSitesChallenge matches a 401 with the challenge that the site sent.
+func haveSitesChallenge(t *check.T) types.GomegaMatcher {
+	return match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
+		challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
+		switch title := siteTitle(t); {
+		case challenges == "":
+			return "no WWW-Authenticate"
+		case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
+			return challenges
+		}
+		return ""
+	})
 }
 
 func hasRealm(challenges, realm string) bool {
@@ -249,14 +286,32 @@ func hugeResponse(ctx context.Context, t *check.T) {
 				t.ExemptIfCrowded()
 			}
 			t.Expect(r).To(beUpstreamError())
-			for _, entry := range t.Upstream.Journal() {
-				t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
-			}
+			expectCutOff(t, r, size)
 		})
 		if t.HasFindings() {
 			return // each takes long where there is no limit
 		}
 		scenario.WaitRecovered(ctx, t, call)
+	}
+	if t.Drupal == nil {
+		return
+	}
+	known, stranger := t.As(check.Agent).MustListShared(ctx), newcomer(t)
+	t.Row(stranger.Who, "", "256 MiB for its methods", func() {
+		t.Upstream.Mark()
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Huge, Route: route.Methods, Size: size})()
+		r := stranger.List(ctx)
+		t.Expect(r).To(beUpstreamErrorOrList(known, t.Alone()))
+		expectCutOff(t, r, size)
+	})
+	scenario.WaitRecovered(ctx, t, call)
+}
+
+// expectCutOff fails if the bridge has taken all of a response of the site since the last Mark.
+func expectCutOff(t *check.T, r *check.Response, size int64) {
+	for _, entry := range t.Upstream.Journal() {
+		t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off",
+			fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
 	}
 }
 

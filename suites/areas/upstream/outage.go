@@ -40,7 +40,7 @@ func timeout(ctx context.Context, t *check.T) {
 	beside, hanging := listBesideHanging(ctx, t, wait)
 	scenario.WaitRecovered(ctx, t, call)                           // right before, so that a bridge that repeats its last response is seen
 	responses, serving := callsThatHang(ctx, t, hangs, call, wait) // while the list still hangs
-	var hung *check.Response
+	var hung []*check.Response
 	if beside != nil {
 		hung = hanging()
 	}
@@ -62,8 +62,11 @@ func timeout(ctx context.Context, t *check.T) {
 			}
 			t.Expect(beside).To(comeWithin(t, within))
 		})
-		if hung != nil {
-			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHanging(t, limit)) })
+		for i, r := range hung {
+			if r != nil {
+				t.Row(r.Who, "", "list for a caller never seen, while the site hangs"+[]string{"", " within the body"}[i],
+					func() { t.Expect(r).To(refuseHanging(t, limit)) })
+			}
 		}
 	}
 	refusal := func(f scenario.SiteFailure, limit time.Duration) types.GomegaMatcher {
@@ -143,10 +146,11 @@ func hangingCalls() mockdrupal.Fault {
 	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
 }
 
-// listBesideHanging lists for a caller never seen while discovery hangs for it, and for another such caller meanwhile. It returns
-// the other's response of the round of three in which it came fastest, as the machine may be busy, and waits for the one that hangs; nil
-// where discovery cannot hang for one caller alone: a list that is the same for all callers may be stale.
-func listBesideHanging(ctx context.Context, t *check.T, wait time.Duration) (fastest *check.Response, hanging func() *check.Response) {
+// listBesideHanging lists for two callers never seen while discovery hangs for them, before the headers and in the body, and for
+// another such caller meanwhile. It returns the other's response of the round of three in which it came fastest, as the machine may be
+// busy, and waits for those that hang; nil where discovery cannot hang for one caller alone: a list that is the same for all callers
+// may be stale.
+func listBesideHanging(ctx context.Context, t *check.T, wait time.Duration) (fastest *check.Response, hanging func() []*check.Response) {
 	if t.Drupal == nil || t.ShowsAll() {
 		return nil, nil
 	}
@@ -166,22 +170,29 @@ func listBesideHanging(ctx context.Context, t *check.T, wait time.Duration) (fas
 // fastEnough is a list that does not wait for another caller's, whatever the time-out of the bridge.
 const fastEnough = 2 * time.Second
 
-// listsAtOnce is a round of listBesideHanging. The list that hangs is nil where it was never sent.
-func listsAtOnce(ctx context.Context, t *check.T, wait time.Duration) (beside *check.Response, hanging func() *check.Response) {
-	stranger, other := newcomer(t), newcomer(t)
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger.Who)})
+// listsAtOnce is a round of listBesideHanging. A list that hangs is nil where it was never sent.
+func listsAtOnce(ctx context.Context, t *check.T, wait time.Duration) (beside *check.Response, hanging func() []*check.Response) {
 	var waiting sync.WaitGroup
-	var hung *check.Response
+	kinds := []string{fault.Hang, fault.HangBody}
+	hung := make([]*check.Response, len(kinds))
+	var disarms []func()
 	t.Upstream.Mark()
-	waiting.Go(func() {
-		defer t.Recover()
-		hung = stranger.List(ctx)
-	})
-	check.Within(ctx, min(wait/4, fastEnough), func() bool { return len(t.Upstream.Journal()) > 0 })
+	for i, kind := range kinds {
+		stranger := newcomer(t)
+		disarms = append(disarms, t.Drupal.Arm(mockdrupal.Fault{Kind: kind, Route: route.Methods, User: string(stranger.Who)}))
+		waiting.Go(func() {
+			defer t.Recover()
+			hung[i] = stranger.List(ctx)
+		})
+	}
+	other := newcomer(t)
+	check.Within(ctx, min(wait/4, fastEnough), func() bool { return len(t.Upstream.Journal()) >= len(kinds) })
 	beside = other.List(ctx)
-	return beside, func() *check.Response {
+	return beside, func() []*check.Response {
 		waiting.Wait()
-		disarm()
+		for _, disarm := range disarms {
+			disarm()
+		}
 		return hung
 	}
 }

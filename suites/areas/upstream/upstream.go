@@ -5,6 +5,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -55,6 +56,9 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 	if len(mixed) > 0 {
 		mixed = mixed[:1]
 		t.As(check.Agent).Invoke(ctx, mixed[0].Name, mixed[0].Arguments)
+	}
+	if s, opened := byMCP(ctx, t, check.Agent); opened {
+		s.CallTool(ctx, scenario.KnownTool(ctx, t), check.Args{})
 	}
 
 	calls := 0
@@ -129,6 +133,12 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() { t.Expect(responses.Response(i)).To(haveCalledNothing(t.Upstream, c.ID), c.What) })
 	}
+	if s, opened := byMCP(ctx, t, check.Agent); opened {
+		t.Row(check.Agent, t.ToolName(echo.ID), "a wrong type, by tools/call", func() {
+			t.Drupal.Mark()
+			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))).To(haveCalledNothing(t.Upstream))
+		})
+	}
 	lists := t.ToolName(scenario.Lists)
 	if _, shown := t.As(check.Agent).MustListShared(ctx).Find(lists); shown { // what is generated has its members in one order
 		alike := `{"name":` + string(client.Encode(lists)) + `,"arguments":{"tags":["w"],"unlike":[{"a":1,"b":[]},{"b":[],"a":1}]}}`
@@ -152,6 +162,22 @@ func pooled(ctx context.Context, t *check.T) {
 	}
 	used := connections(t)
 	t.Expect(used).To(BeNumerically("<=", handful), check.Mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", used)))
+}
+
+// byMCP opens a session for a caller of a bridge that has both interfaces: one with MCP alone gets every call by it.
+func byMCP(ctx context.Context, t *check.T, who check.Identity) (s *check.Session, opened bool) {
+	if t.Alone() || !t.Claims("mcp") {
+		return nil, false
+	}
+	return t.As(who).AnyMCP(ctx)
+}
+
+func callByMCP(ctx context.Context, s *check.Session, call check.Invocation) *check.Response {
+	arguments := call.Arguments
+	if arguments == nil {
+		arguments = []byte("{}")
+	}
+	return s.CallTool(ctx, call.Tool, json.RawMessage(arguments))
 }
 
 // connections counts those that calls came by.
@@ -243,7 +269,11 @@ func headersChosen(ctx context.Context, t *check.T) {
 }
 
 func postOnly(ctx context.Context, t *check.T) {
-	mustReach(ctx, t, scenario.MustRun(ctx, t))
+	call := scenario.MustRun(ctx, t)
+	mustReach(ctx, t, call)
+	if s, opened := byMCP(ctx, t, call.Identity); opened {
+		callByMCP(ctx, s, call)
+	}
 	want := http.MethodPost + " " + t.CallPath()
 	for _, entry := range t.Upstream.Journal() {
 		if len(entry.Calls) == 0 {
