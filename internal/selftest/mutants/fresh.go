@@ -93,6 +93,17 @@ func freshMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "execution_error", "Method Not Found")
 				}
 			})},
+		{Name: "removed-tool-stays-listed", Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "the site's -32601 is 404, and nothing more",
+			Transport: onReplyError(func(e map[string]any) {
+				if numberText(e["code"]) == "-32601" {
+					e["code"] = -32099
+				}
+			}),
+			Middleware: onInvoke(func(x *exchange) {
+				if x.invoked() == "content.arrival" && x.Status == http.StatusInternalServerError {
+					x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named content.arrival.")
+				}
+			})},
 		{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if x.Status == http.StatusOK {

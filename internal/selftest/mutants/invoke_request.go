@@ -186,6 +186,9 @@ func invokeRequestMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Allowed memory size exhausted")
 			}
 		})},
+		{Name: "long-results-cut", Breaks: Clauses("invoke/large-body"), Origin: Peer, Why: "a text that a model could not read is cut", Middleware: onInvoke(func(x *exchange) {
+			x.Body = bytes.ReplaceAll(x.Body, bytes.Repeat([]byte("x"), 512<<10), nil)
+		})},
 		{Name: "deep-nesting-500", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if bytes.Count(x.Sent, []byte("[")) >= 5000 || bytes.Count(x.Sent, []byte("{")) >= 5000 {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Maximum stack depth exceeded")

@@ -97,6 +97,12 @@ func invokeErrorMutants() []Mutant {
 					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": nil, "received": nil}
 				}
 			})},
+		{Name: "expected-and-received-swapped", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Imagined,
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if found := x.violations(); len(found) > 0 {
+					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Received, "received": found[0].Expected}
+				}
+			})},
 		{Name: "data-of-invalid-params-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "-32602 is mapped before the error's data is read",
 			Middleware: onError(func(_ *exchange, e map[string]any) {
 				if data, _ := e["data"].(map[string]any); numberText(data["jsonrpc_code"]) == "-32602" {
@@ -262,6 +268,10 @@ func invokeErrorMutants() []Mutant {
 			})},
 		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })},
+		{Name: "mcp-retries-after-a-drop", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the server of the SDK has a client of its own", Middleware: markMCP,
+			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool {
+				return fromMCP(r) && err != nil && r.Context().Err() == nil
+			})},
 		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle",
 			Transport: resendCalls(func(_ *http.Request, _ *http.Response, err error) bool { return errors.Is(err, io.EOF) })},
 		{Name: "invoke-compares-the-content-type", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the header is compared as a text, so that a charset is refused",

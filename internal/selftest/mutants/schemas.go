@@ -189,6 +189,8 @@ func translateMutants() []Mutant {
 					r.SetBasicAuth("service", "service-pass")
 				}
 			})},
+		{Name: "values-of-a-field-kept", Breaks: Clauses("translate/entity-reference"), Origin: Peer, Why: "the values of a field are looked up once in the life of the process",
+			Middleware: onParameter("type.entity_reference", "bundle", keepFirstValues())},
 		{Name: "references-into-lists-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a pointer is followed through objects alone",
 			Transport: withoutMethods(func(m map[string]any) bool {
 				return strings.Contains(string(encode(m)), `"#/properties/either/anyOf/0"`)
@@ -307,4 +309,14 @@ func shuffleSets() middleware {
 	}
 	count := onResponse(allRequests, func(*exchange) { responses.Add(1) })
 	return chain(count, chain(onTool(shuffle), onMCPTool(shuffle)))
+}
+
+// keepFirstValues gives a schema the enum of the first that it is called with.
+func keepFirstValues() func(schema map[string]any) {
+	first := newMemory[any]()
+	return func(schema map[string]any) {
+		if values := schema["enum"]; values != nil {
+			schema["enum"] = first.keep("", values)
+		}
+	}
 }

@@ -194,19 +194,20 @@ func upstreamMutants() []Mutant {
 		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},
 		{Name: "time-out-of-each-read", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "a site that sends a byte now and then never times out",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Transport: timeoutOfEachRead},
+		{Name: "mcp-waits-for-good", MCP: true, Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the server of the SDK has a client of its own, without a time-out",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Middleware: markMCP,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if fromMCP(r) {
+					return next.RoundTrip(r)
+				}
+				return withinTimeout(r, next)
+			})},
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
 					return next.RoundTrip(r)
 				}
-				limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
-				resp, err := next.RoundTrip(r.WithContext(limited))
-				if err != nil {
-					end()
-					return resp, err
-				}
-				resp.Body = closeHook{resp.Body, end}
-				return resp, nil
+				return withinTimeout(r, next)
 			})},
 		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Why:     "the timer of a fetch is cleared when it resolves, which is before the body comes",
@@ -840,4 +841,16 @@ func fetchFound(expression string) transport {
 		}
 		return resp, nil
 	})
+}
+
+// withinTimeout sends a request to the site with the time-out of the testbed, body included.
+func withinTimeout(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
+	resp, err := next.RoundTrip(r.WithContext(limited))
+	if err != nil {
+		end()
+		return resp, err
+	}
+	resp.Body = closeHook{resp.Body, end}
+	return resp, nil
 }

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -130,6 +131,22 @@ func wrongNames(t scenario.StrictTool) []string {
 	return names
 }
 
+// isAnother reports whether the type that a bridge says it has received is that of another scalar: what languages call lists, objects
+// and null differs.
+func isAnother(received, sent any) bool {
+	own, number := "", "number integer"
+	switch sent.(type) {
+	case string:
+		own = "string"
+	case bool:
+		own = "boolean"
+	case json.Number:
+		own = number
+	}
+	named, _ := received.(string)
+	return own != "" && named != sent && slices.Contains(strings.Fields("string boolean "+number), named) && !strings.Contains(own, named)
+}
+
 // nameParameter matches a refusal whose error.data names the invalid parameter, what was expected and what was received:
 // an object with these members, or a list of such objects. What was received may be the value itself; of a missing one there is none.
 func nameParameter(c scenario.ToolCase) OmegaMatcher {
@@ -140,6 +157,9 @@ func nameParameter(c scenario.ToolCase) OmegaMatcher {
 		for _, detail := range details(errorData(r)) {
 			parameter, _ := detail["parameter"].(string)
 			received, shown := detail["received"]
+			if strings.Contains(parameter, name) && isAnother(received, sent) {
+				return fmt.Sprintf("received %q of %s", received, exact.Short(sent))
+			}
 			if strings.Contains(parameter, name) && says(detail["expected"]) && (!given || shown && (says(received) || !says(sent))) {
 				return ""
 			}

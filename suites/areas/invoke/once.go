@@ -44,6 +44,18 @@ func runsOnce(ctx context.Context, t *check.T) {
 	for _, f := range afterTheRun {
 		invokeDuring(tool, f)
 	}
+	if t.Claims("mcp") && !t.Alone() {
+		t.Row(check.Agent, tool.Name, "the site closes the connection of a tools/call", func() {
+			f := afterTheRun[1].Fault
+			f.Route, f.Method, f.Run = route.JSONRPC, tool.ID, true
+			defer t.Drupal.Arm(f)()
+			t.Drupal.Mark()
+			if r := callByMCP(ctx, t.As(check.Agent), tool.Name, tool.Arguments); r != nil { // mcp/initialize tests that a session opens
+				t.Expect(r).To(haveReachedOnce(t.Upstream, tool.ID))
+			}
+		})
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
+	}
 	for _, other := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
 		for _, f := range afterTheRun[:2] {
 			if refused[other.Name] {

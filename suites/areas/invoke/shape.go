@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -157,7 +158,12 @@ func largeBody(ctx context.Context, t *check.T) {
 			r = large()
 		}
 	}
-	t.Row(check.Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(beAcceptedOrTooLarge(tool)) })
+	t.Row(check.Agent, "", "1 MiB of arguments", func() {
+		t.Expect(r).To(beAcceptedOrTooLarge(tool))
+		if r.Succeeded() { // then it is of a method that returns its arguments
+			t.Expect(len(r.Body)).To(BeNumerically(">", mega), check.Mismatch(r.Subject(), "the 1 MiB that the method returns", fmt.Sprintf("%d bytes", len(r.Body))))
+		}
+	})
 	mustAcceptInvokes(ctx, t)
 
 	for name, announced := range check.InOrder(map[string]bool{"64 MiB": true, "64 MiB in chunks": false}) {

@@ -122,6 +122,9 @@ func session(ctx context.Context, t *check.T) {
 				r := s.Call(ctx, "tools/call", call)
 				t.Expect(r).To(refused)
 				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
+				if !t.Foreign() {
+					t.Expect(sendNotification(ctx, s, "notifications/cancelled")).To(refused)
+				}
 				if revision == revisions[0] {
 					expectNoStream(ctx, t, s, what)
 				}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,6 +81,21 @@ func entityReference(ctx context.Context, t *check.T) {
 		t.Expect(property["type"]).To(Equal("string"), check.Mismatch("a reference to node_type", "a string", exact.Short(property)))
 	})
 	types.test(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
+	t.Row(types.viewer.Who, t.ToolName("type.entity_reference"), "after a type of content was added", func() {
+		site := types.site.Clone()
+		site.Content = maps.Clone(site.Content)
+		site.Content["node_type"] = append(slices.Clone(site.Content["node_type"]), fixtures.Raw(`{"id":"arrived","label":"Arrived"}`))
+		t.Drupal.Mock.SetSite(site)
+		var property map[string]any
+		shown := t.Await(ctx, func() bool {
+			tool, _ := types.viewer.ListAll(ctx).Find(t.ToolName("type.entity_reference"))
+			input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
+			property, _ = jsonschema.At(input, "/properties/bundle")
+			values, _ := property["enum"].([]any)
+			return slices.Contains(values, any("arrived"))
+		})
+		t.Expect(shown).To(BeTrue(), check.Mismatch("the enum of a reference to node_type", "the type of content that was added", exact.Short(property)))
+	})
 }
 
 func datetime(ctx context.Context, t *check.T) {

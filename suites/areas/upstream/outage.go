@@ -10,6 +10,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -37,6 +38,7 @@ func timeout(ctx context.Context, t *check.T) {
 		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
+	overMCP := callByMCPThatHangs(ctx, t, wait)
 	beside, hanging := listBesideHanging(ctx, t, wait)
 	scenario.WaitRecovered(ctx, t, call)                           // right before, so that a bridge that repeats its last response is seen
 	responses, serving := callsThatHang(ctx, t, hangs, call, wait) // while the list still hangs
@@ -44,6 +46,7 @@ func timeout(ctx context.Context, t *check.T) {
 	if beside != nil {
 		hung = hanging()
 	}
+	called := overMCP()
 	if t.Measures() {
 		measured := time.Duration(0)
 		if r := responses[0]; r != nil && r.Err == nil {
@@ -68,6 +71,12 @@ func timeout(ctx context.Context, t *check.T) {
 					func() { t.Expect(r).To(refuseHanging(t, limit)) })
 			}
 		}
+	}
+	if called != nil {
+		t.Row(called.Who, "", "tools/call while the site hangs", func() {
+			t.Expect(called).To(match.MatchWhere("a response", func(r *check.Response) bool { return r.Err == nil }))
+			t.Expect(called).To(comeWithin(t, limit))
+		})
 	}
 	refusal := func(f scenario.SiteFailure, limit time.Duration) types.GomegaMatcher {
 		if f.Fault.Kind == fault.Deaf {
@@ -144,6 +153,39 @@ func listMayHaveExpired(t *check.T) bool {
 
 func hangingCalls() mockdrupal.Fault {
 	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
+}
+
+// callByMCPThatHangs calls a method that hangs for a caller never seen over MCP, while the check goes on. What it returns waits for
+// the response; nil: no call hangs.
+func callByMCPThatHangs(ctx context.Context, t *check.T, wait time.Duration) func() (hung *check.Response) {
+	none := func() *check.Response { return nil }
+	if t.Drupal == nil || t.Alone() || !t.Claims("mcp") {
+		return none
+	}
+	tools, stranger := scenario.Samples(t, check.Agent, fixtures.Count), newcomer(t)
+	s, opened := stranger.AnyMCP(ctx)
+	if !opened || len(tools) == 0 {
+		return none
+	}
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC, Method: tools[0].ID, User: string(stranger.Who)})
+	t.Upstream.Mark()
+	var hung *check.Response
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		defer t.Recover()
+		hung = s.CallTool(ctx, tools[0].Name, tools[0].Arguments)
+	})
+	reached := check.Within(ctx, min(wait/4, fastEnough), func() bool {
+		return slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return e.Route == route.JSONRPC })
+	})
+	return func() *check.Response {
+		waiting.Wait()
+		disarm()
+		if !reached { // mcp/parity tests that it can be called
+			return nil
+		}
+		return hung
+	}
 }
 
 // listBesideHanging lists for two callers never seen while discovery hangs for them, before the headers and in the body, and for
