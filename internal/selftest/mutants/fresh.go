@@ -94,8 +94,8 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "removed-tool-stays-listed", Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "the site's -32601 is 404, and nothing more",
-			Transport: onReplyError(func(e map[string]any) {
-				if numberText(e["code"]) == "-32601" {
+			Transport: onReplyTo(func(call, reply map[string]any) {
+				if e, failed := reply["error"].(map[string]any); failed && call["method"] == "content.arrival" && numberText(e["code"]) == "-32601" {
 					e["code"] = -32099
 				}
 			}),

@@ -354,7 +354,7 @@ func upstreamMutants() []Mutant {
 					r.Header.Set("Content-Type", "text/plain")
 				}
 			})},
-		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only"), Origin: Imagined,
+		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only", "invoke/runs-once"), Origin: Imagined,
 			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
 		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
 			Why: "the SDK's server has the schemas for its list alone",

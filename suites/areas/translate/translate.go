@@ -82,7 +82,7 @@ func entityReference(ctx context.Context, t *check.T) {
 	})
 	types.test(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
 	t.Row(types.viewer.Who, t.ToolName("type.entity_reference"), "after a type of content was added", func() {
-		site := types.site.Clone()
+		site := t.Drupal.Site().Clone()
 		site.Content = maps.Clone(site.Content)
 		site.Content["node_type"] = append(slices.Clone(site.Content["node_type"]), fixtures.Raw(`{"id":"arrived","label":"Arrived"}`))
 		t.Drupal.Mock.SetSite(site)
