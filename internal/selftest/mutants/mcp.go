@@ -373,6 +373,13 @@ func mcpMutants() []Mutant {
 			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
 		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
 			Middleware: onStream(replaceInEvent(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+		{Name: "mcp-notifications-after-the-end", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
+			Why: "the session is looked up where something is to be done",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if message := decode(x.Sent); x.Status == http.StatusNotFound && message["method"] != nil && message["id"] == nil {
+					x.Status, x.Body = http.StatusAccepted, nil
+				}
+			})},
 		{Name: "mcp-outputs-of-any-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Why: "results are passed on as they are, and the SDK wants some schema",
 			Middleware: onMCPTool(func(t tool) {

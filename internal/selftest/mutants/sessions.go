@@ -17,12 +17,6 @@ import (
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
 func sessionMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-notifications-after-the-end", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the session is looked up where something is to be done",
-			Middleware: onResponse(toMCP, func(x *exchange) {
-				if message := decode(x.Sent); x.Status == http.StatusNotFound && message["method"] != nil && message["id"] == nil {
-					x.Status, x.Body = http.StatusAccepted, nil
-				}
-			})},
 		{Name: "cors-reflects-any-origin", Breaks: Clauses("access/cors"), Origin: Peer, Why: "the library's default with credentials is to send back what came",
 			Middleware: permitting(func(origin, _ string) bool { return origin != "null" })},
 		{Name: "cors-trusts-null", Breaks: Clauses("access/cors"), Origin: Peer, Why: "null is in the list, for pages opened from a file",

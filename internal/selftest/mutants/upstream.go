@@ -278,7 +278,7 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer", "upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) {
-				o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
+				o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 6*time.Second, invoke.OutputPass
 			}, Claims: "-output-validation"},
 		{Name: "answers-read-to-the-end", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the size is compared when the whole response has been read",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 3 * time.Second }, MayFail: Clauses("upstream/timeout"),
