@@ -208,4 +208,4 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 }
 
 // parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
-func parallel() int { return 5 * runtime.NumCPU() }
+func parallel() int { return 6 * runtime.NumCPU() }
