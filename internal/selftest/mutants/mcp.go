@@ -387,12 +387,6 @@ func mcpMutants() []Mutant {
 					t["outputSchema"] = map[string]any{"type": "object"}
 				}
 			})},
-		{Name: "mcp-cursor-from-the-end", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer, Why: "a negative offset is a slice from the end",
-			Middleware: onRPC("tools/list", func(m *rpc) {
-				if m.Code() == "-32602" && m.Params["cursor"] == "LTE=" {
-					m.Response = m.Resend(func(message map[string]any) { delete(objectIn(message, "params"), "cursor") })
-				}
-			})},
 		{Name: "mcp-refusal-of-a-method-as-protocol-error", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer,
 			Why: "the site's -32602 is sent on as it is",
 			Middleware: onToolError("The site refused", func(m *rpc) {

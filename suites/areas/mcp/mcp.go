@@ -136,13 +136,10 @@ func toolsList(ctx context.Context, t *check.T) {
 }
 
 func invalidCursor(ctx context.Context, t *check.T) {
-	spoken := revisions(ctx, t)
-	for _, revision := range spoken {
+	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(check.Agent), revision)
 		mustList(ctx, s)
-		for _, cursor := range spot(spoken, revision, []string{"!no-cursor!", "LTE="}) { // the other is -1 where a cursor is an offset
-			t.Row(check.Agent, "", cursor+" in "+string(revision), func() { t.Expect(s.ListTools(ctx, cursor)).To(match.BeProtocolError("-32602")) })
-		}
+		t.Row(check.Agent, "", "in "+string(revision), func() { t.Expect(s.ListTools(ctx, "!no-cursor!")).To(match.BeProtocolError("-32602")) })
 	}
 }
 
