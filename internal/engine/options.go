@@ -107,7 +107,7 @@ type Pass struct {
 	StopAfter   func(reports.Result) (reason string) // receives each verdict; a reason ends the run; nil: it tests every clause
 	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
 	Clock       func(time.Duration)                  // moves a clock that the bridge may go by: the run finds out whether it does; nil: there is none
-	Apart       *check.Replica                       // of the bridge, not started, that keeps the site's methods far longer than a caller's permissions; nil: there is none
+	Apart       *check.Replica                       // not started, keeps the site's methods far longer than a caller's permissions; nil: there is none
 	Wrong       *atomic.Int32                        // counts the wrong credentials of several passes; nil: this pass counts its own
 	Spent       *patience.Timeouts                   // what time-outs have cost passes before this one; nil: nothing
 }

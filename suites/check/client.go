@@ -240,6 +240,14 @@ func (c Client) ListedByMCP(ctx context.Context) []string {
 	return nil
 }
 
+// MCPBeside opens a session for a caller of a bridge that has both interfaces: one with MCP alone gets every call by it.
+func (t *T) MCPBeside(ctx context.Context, who Identity) (s *Session, opened bool) {
+	if t.Alone() || !t.Claims("mcp") {
+		return nil, false
+	}
+	return t.As(who).AnyMCP(ctx)
+}
+
 // AnyMCP opens a session in one of the claimed revisions, in that which the bridge agrees to. Where none opens, the last one's
 // Opened says why.
 func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {

@@ -184,7 +184,7 @@ func (t *T) meetClock(ctx context.Context) {
 }
 
 // MoveApart lets the check go on with a process of the bridge that keeps the site's methods far longer than a caller's permissions,
-// where the run can start one: for how long it keeps either, nothing else shows.
+// where the run can start one. Nothing else shows that it does not keep both for the same time.
 func (t *T) MoveApart(ctx context.Context) {
 	if t.Apart == nil {
 		return

@@ -199,7 +199,8 @@ func WrongTypes(broken []generate.Case) []generate.Case {
 }
 
 // ofOneParameter are keywords by which a value is wrong by itself, and not what it holds.
-var ofOneParameter = []string{"required", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
+var ofOneParameter = []string{"required", "enum", "const", "minimum", "maximum",
+	"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
 	"minItems", "maxItems", "uniqueItems"}
 
 // OfOneParameter reports whether the value of one parameter is wrong as a whole, so that an error can name nothing else.

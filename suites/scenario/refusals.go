@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -254,3 +255,6 @@ func RefusesKnown(ctx context.Context, t *check.T, r *check.Response, who check.
 	return (invoked.Status == http.StatusUnauthorized || invoked.Status == http.StatusForbidden) &&
 		match.SameBody(invoked, t.With("nobody", check.WrongCredentials).Invoke(ctx, NoSuchTool, check.Args{}))
 }
+
+// RefusalsLast is how long a bridge may remember that the site refused a caller.
+const RefusalsLast = 6 * time.Second

@@ -24,17 +24,19 @@ func errorMutants() []Mutant {
 				x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
 			}
 		})},
-		{Name: "errors-as-html-to-any-accept", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "frameworks send errors as JSON where Accept asks for it by name",
+		{Name: "errors-as-html-to-any-accept", Breaks: Clauses("errors/envelope"), Origin: Peer,
+			Why: "frameworks send errors as JSON where Accept asks for it by name",
 			Middleware: onRefusal(func(x *exchange) {
 				if accept := x.Request.Header.Get("Accept"); accept == "*/*" || accept == "" {
 					x.page(x.Status, "Error")
 				}
 			})},
-		{Name: "errors-in-latin-1", Breaks: Clauses("errors/envelope", "http/trailing-and-case", "invoke/execution-error-500", "invoke/semantic-invalid-400"), Origin: Peer, Why: "the framework's charset is announced, whatever the body is in", Middleware: onRefusal(func(x *exchange) {
-			if !toDescribe(x.Request) {
-				x.Header.Set("Content-Type", "application/json; charset=ISO-8859-1")
-			}
-		})},
+		{Name: "errors-in-latin-1", Breaks: Clauses("errors/envelope", "http/trailing-and-case", "invoke/execution-error-500", "invoke/semantic-invalid-400"),
+			Origin: Peer, Why: "the framework's charset is announced, whatever the body is in", Middleware: onRefusal(func(x *exchange) {
+				if !toDescribe(x.Request) {
+					x.Header.Set("Content-Type", "application/json; charset=ISO-8859-1")
+				}
+			})},
 		{Name: "two-cursors-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a repeated parameter is a list, which the decoder does not take",
 			Middleware: onResponse(toList, func(x *exchange) {
 				if len(x.Request.URL.Query()["cursor"]) > 1 {
@@ -118,7 +120,8 @@ func errorMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 			}
 		})},
-		{Name: "anonymous-describe-shape-first", Breaks: Clauses("errors/precedence"), Origin: Peer, Why: "the query is validated before anybody is asked for credentials",
+		{Name: "anonymous-describe-shape-first", Breaks: Clauses("errors/precedence"), Origin: Peer,
+			Why: "the query is validated before anybody is asked for credentials",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				return toDescribe(r) && r.Header.Get("Authorization") == "" && r.URL.RawQuery == "" && refuseAt(w, r, http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
 			})},

@@ -152,9 +152,11 @@ func freshMutants() []Mutant {
 					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 				}
 			})},
-		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
+		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer,
+			Why:        "tools are registered when a session opens, and never again",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
-		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
+		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer,
+			Why:        "each caller has a server, created once",
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
 		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
 			Why: "the SDK's handler of tools/list reads the methods each time",

@@ -33,19 +33,21 @@ func httpMutants() []Mutant {
 			x.Header.Set("Allow", "GET")
 		})},
 		{Name: "head-204", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Status = http.StatusNoContent })},
-		{Name: "head-of-describe-unguarded", Breaks: Clauses("http/head"), Origin: Peer, Why: "the permission is asked for GET alone", Middleware: onHead(func(x *exchange) {
-			if toDescribe(x.Request) && x.Status == http.StatusForbidden {
-				shown := x.as("agent").Send(http.MethodGet, x.Request.URL.RequestURI(), nil)
-				x.Status, x.Header = shown.Status, shown.Header
-			}
-		})},
+		{Name: "head-of-describe-unguarded", Breaks: Clauses("http/head"), Origin: Peer,
+			Why: "the permission is asked for GET alone", Middleware: onHead(func(x *exchange) {
+				if toDescribe(x.Request) && x.Status == http.StatusForbidden {
+					shown := x.as("agent").Send(http.MethodGet, x.Request.URL.RequestURI(), nil)
+					x.Status, x.Header = shown.Status, shown.Header
+				}
+			})},
 		{Name: "head-of-a-bad-request-200", Breaks: Clauses("http/head"), Origin: Peer, Why: "the query is validated where the body is made",
 			Middleware: onHead(atStatus(http.StatusBadRequest, func(x *exchange) { x.Status = http.StatusOK }))},
-		{Name: "head-of-the-first-page", Breaks: Clauses("http/head"), Origin: Peer, Why: "HEAD has a route of its own, which reads no query", Middleware: beforeBridge(func(r *http.Request) {
-			if r.Method == http.MethodHead && toList(r) {
-				r.URL.RawQuery = ""
-			}
-		})},
+		{Name: "head-of-the-first-page", Breaks: Clauses("http/head"), Origin: Peer,
+			Why: "HEAD has a route of its own, which reads no query", Middleware: beforeBridge(func(r *http.Request) {
+				if r.Method == http.MethodHead && toList(r) {
+					r.URL.RawQuery = ""
+				}
+			})},
 		{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, cacheable)},
 		{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, cacheable)},
 		{Name: "list-cacheable-for-cdns", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a CDN obeys this header in place of Cache-Control", Middleware: onResponse(toList, func(x *exchange) {
@@ -78,21 +80,24 @@ func httpMutants() []Mutant {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
 		})},
-		{Name: "gzip-for-one-header-alone", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is compared as a text", Middleware: beforeBridge(func(r *http.Request) {
-			if r.Header.Get("Accept-Encoding") != "gzip" {
-				r.Header.Del("Accept-Encoding")
-			}
-		})},
-		{Name: "gzip-for-any-coding", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "whoever sends the header is taken to read gzip", Middleware: beforeBridge(func(r *http.Request) {
-			if accepted := r.Header.Get("Accept-Encoding"); accepted != "" && !strings.Contains(accepted, "gzip") {
-				r.Header.Set("Accept-Encoding", "gzip")
-			}
-		})},
-		{Name: "gzip-as-a-file", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the type is guessed from the compressed bytes, as net/http does", Middleware: onResponse(toList, func(x *exchange) {
-			if x.gzipped && x.Status == http.StatusOK {
-				x.Header.Set("Content-Type", "application/x-gzip")
-			}
-		})},
+		{Name: "gzip-for-one-header-alone", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
+			Why: "the header is compared as a text", Middleware: beforeBridge(func(r *http.Request) {
+				if r.Header.Get("Accept-Encoding") != "gzip" {
+					r.Header.Del("Accept-Encoding")
+				}
+			})},
+		{Name: "gzip-for-any-coding", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
+			Why: "whoever sends the header is taken to read gzip", Middleware: beforeBridge(func(r *http.Request) {
+				if accepted := r.Header.Get("Accept-Encoding"); accepted != "" && !strings.Contains(accepted, "gzip") {
+					r.Header.Set("Accept-Encoding", "gzip")
+				}
+			})},
+		{Name: "gzip-as-a-file", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
+			Why: "the type is guessed from the compressed bytes, as net/http does", Middleware: onResponse(toList, func(x *exchange) {
+				if x.gzipped && x.Status == http.StatusOK {
+					x.Header.Set("Content-Type", "application/x-gzip")
+				}
+			})},
 		{Name: "gzip-refused-last-unread", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a coding ends at its comma, and the last has none", Middleware: beforeBridge(func(r *http.Request) {
 			if strings.HasSuffix(r.Header.Get("Accept-Encoding"), "q=0.0") {
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -115,11 +120,12 @@ func httpMutants() []Mutant {
 				x.page(http.StatusNotFound, "Page not found")
 			}
 		})},
-		{Name: "unknown-path-deleted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "the last route of the bridge takes GET and POST", Middleware: onOtherPaths(func(x *exchange) {
-			if x.Method != http.MethodGet && x.Method != http.MethodPost {
-				x.page(x.Status, "Page not found")
-			}
-		})},
+		{Name: "unknown-path-deleted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer,
+			Why: "the last route of the bridge takes GET and POST", Middleware: onOtherPaths(func(x *exchange) {
+				if x.Method != http.MethodGet && x.Method != http.MethodPost {
+					x.page(x.Status, "Page not found")
+				}
+			})},
 		{Name: "routes-by-prefix", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "the pattern of a route has no end",
 			Middleware: routesOf(func(rest string) bool { return !strings.HasPrefix(rest, "/") && !strings.HasPrefix(rest, ";") })},
 		{Name: "routes-below-endpoints", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a handler is mounted at its path and takes all below it",

@@ -186,9 +186,10 @@ func invokeRequestMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Allowed memory size exhausted")
 			}
 		})},
-		{Name: "long-results-cut", Breaks: Clauses("invoke/large-body"), Origin: Peer, Why: "a text that a model could not read is cut", Middleware: onInvoke(func(x *exchange) {
-			x.Body = bytes.ReplaceAll(x.Body, bytes.Repeat([]byte("x"), 512<<10), nil)
-		})},
+		{Name: "long-results-cut", Breaks: Clauses("invoke/large-body"), Origin: Peer,
+			Why: "a text that a model could not read is cut", Middleware: onInvoke(func(x *exchange) {
+				x.Body = bytes.ReplaceAll(x.Body, bytes.Repeat([]byte("x"), 512<<10), nil)
+			})},
 		{Name: "deep-nesting-500", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if bytes.Count(x.Sent, []byte("[")) >= 5000 || bytes.Count(x.Sent, []byte("{")) >= 5000 {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Maximum stack depth exceeded")
@@ -206,7 +207,8 @@ func invokeRequestMutants() []Mutant {
 			}
 			return body
 		})},
-		{Name: "duplicates-compared-as-written", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "names below the top are compared before their escapes are read",
+		{Name: "duplicates-compared-as-written", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer,
+			Why:        "names below the top are compared before their escapes are read",
 			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`"a":1,"\u0061"`), []byte(`"a"`)) })},
 		{Name: "duplicates-within-lists-last-win", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "the search for them goes through objects alone",
 			Middleware: onBody(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(`[{"b":1,`), []byte(`[{`)) })},

@@ -81,7 +81,8 @@ func invokeErrorMutants() []Mutant {
 					replaceBody(resp, string(latin))
 				}
 			})},
-		{Name: "missing-argument-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "Ajv's instancePath is of the object that lacks it",
+		{Name: "missing-argument-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
+			Why: "Ajv's instancePath is of the object that lacks it",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
 					e["data"] = map[string]any{"parameter": "", "expected": found[0].Expected, "received": found[0].Received}
@@ -188,7 +189,8 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
-		{Name: "semantic-invalid-without-a-message", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Peer, Why: "the message is made of the parameter, and the method names none",
+		{Name: "semantic-invalid-without-a-message", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Peer,
+			Why: "the message is made of the parameter, and the method names none",
 			Middleware: onInvoke(func(x *exchange) {
 				e, _ := x.Object()["error"].(map[string]any)
 				if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil && data["parameter"] == nil {
@@ -268,7 +270,8 @@ func invokeErrorMutants() []Mutant {
 			})},
 		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })},
-		{Name: "mcp-retries-after-a-drop", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the server of the SDK has a client of its own", Middleware: markMCP,
+		{Name: "mcp-retries-after-a-drop", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer,
+			Why: "the server of the SDK has a client of its own", Middleware: markMCP,
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool {
 				return fromMCP(r) && err != nil && r.Context().Err() == nil
 			})},
@@ -285,7 +288,8 @@ func invokeErrorMutants() []Mutant {
 			})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
 			Transport: resendCalls(func(*http.Request, *http.Response, error) bool { return true })},
-		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module, Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
+		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"),
+			MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module, Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
 		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: repeatResponse(http.StatusInternalServerError)},
 		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined,
 			Middleware: onInvoke(atStatus(http.StatusOK, setHeader("Cache-Control", "public, max-age=60")))},

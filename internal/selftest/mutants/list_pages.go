@@ -19,7 +19,8 @@ func listPageMutants() []Mutant {
 			Why: "the last page has a cursor to itself, which is different each time", Middleware: func(next http.Handler) http.Handler {
 				return newCursors()(atTheEnd(func(p *page) { p.Object["nextCursor"] = cursorAt(offset(p.Cursor)) })(next))
 			}},
-		{Name: "pages-of-administrators-are-twice-as-long", Breaks: Clauses("list/page-size"), Origin: Imagined, Why: "the size of a page is a setting of the account",
+		{Name: "pages-of-administrators-are-twice-as-long", Breaks: Clauses("list/page-size"), Origin: Imagined,
+			Why: "the size of a page is a setting of the account",
 			Middleware: onList(func(p *page) {
 				if caller(p.Request) != "admin" || p.Cursor != "" {
 					return

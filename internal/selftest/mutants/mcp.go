@@ -264,7 +264,8 @@ func mcpMutants() []Mutant {
 					x.Status = http.StatusBadRequest
 				}
 			})},
-		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer,
+		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),
+			MayFail: Clauses("access/credentials-forwarded"), Origin: Peer,
 			Middleware: actAsSessionOwner(func(*http.Request, string) bool { return true })},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -413,7 +414,8 @@ func mcpMutants() []Mutant {
 					m.Fail(-32602, fmt.Sprintf("There is no tool named %q.", m.Params["name"]))
 				}
 			})},
-		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"), MayFail: Clauses("fresh/per-user-ttl", "mcp/tools-list", "mcp/order-stable"), Origin: Peer,
+		{Name: "mcp-removed-tools-stay", MCP: true, Breaks: Clauses("mcp/parity"),
+			MayFail: Clauses("fresh/per-user-ttl", "mcp/tools-list", "mcp/order-stable"), Origin: Peer,
 			Why:        "tools are registered with the server, and never removed",
 			Middleware: keepToolsOfMCP(authorized, func(*exchange, string) bool { return true })},
 		{Name: "mcp-calls-by-the-first-schema", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,

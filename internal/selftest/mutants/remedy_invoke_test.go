@@ -60,7 +60,7 @@ func invokeRemedies() []Remedy {
 		{Clause: "invoke/denied", Mutant: "sites-denial-500", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/execution-error-500", Mutant: "failure-as-result", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/semantic-invalid-400", Mutant: "semantic-invalid-500", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
-		{Clause: "fresh/removed-tool", Mutant: "method-not-found-500", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
+		{Clause: "fresh/removed-tool", Mutant: "method-not-found-500", Front: front(withCall(mapErrorsAndRefetch)), After: atTheSite(nil)},
 		{Clause: "upstream/error-any-status", Mutant: "errors-under-500-lost", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/denied-clear", Mutant: "broad-denied-unclear", Front: front(withCall(func(x *exchange, c *call) {
 			if c.reply.Error != nil && c.reply.Error.Code == -32600 {
@@ -97,6 +97,14 @@ func (c *call) data() map[string]any {
 		data["jsonrpc_data"] = value
 	}
 	return data
+}
+
+// mapErrorsAndRefetch is mapErrors, and empties the cache where the site does not know the method.
+func mapErrorsAndRefetch(x *exchange, c *call) {
+	mapErrors(x, c)
+	if e := c.reply.Error; e != nil && e.Code == -32601 {
+		x.as("admin").Send(http.MethodPost, "/mcp/admin/invalidate", nil)
+	}
 }
 
 // mapErrors makes the status and the code of the site's JSON-RPC error: -32602 is 400, -32601 404, a denial 403, every other

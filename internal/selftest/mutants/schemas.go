@@ -189,7 +189,8 @@ func translateMutants() []Mutant {
 					r.SetBasicAuth("service", "service-pass")
 				}
 			})},
-		{Name: "values-of-a-field-kept", Breaks: Clauses("translate/entity-reference"), Origin: Peer, Why: "the values of a field are looked up once in the life of the process",
+		{Name: "values-of-a-field-kept", Breaks: Clauses("translate/entity-reference"), Origin: Peer,
+			Why:        "the values of a field are looked up once in the life of the process",
 			Middleware: onParameter("type.entity_reference", "bundle", keepFirstValues())},
 		{Name: "references-into-lists-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a pointer is followed through objects alone",
 			Transport: withoutMethods(func(m map[string]any) bool {

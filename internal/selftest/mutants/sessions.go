@@ -311,7 +311,8 @@ func mcpCallerMutants() []Mutant {
 					h.Del("Origin")
 				}
 			})},
-		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
+		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),
+			MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
 			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool {
 				body := readBody(r)
 				setBody(r, body)

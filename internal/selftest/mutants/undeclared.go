@@ -79,7 +79,8 @@ func mcpResultMutants() []Mutant {
 					m.Fail(-32602, "MCP error -32602: Output validation error: no structured content")
 				}
 			})},
-		{Name: "mcp-failures-structured", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the error is structured content as well, of which no schema knows",
+		{Name: "mcp-failures-structured", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer,
+			Why:        "the error is structured content as well, of which no schema knows",
 			Middleware: onToolError("The counter is out of order", func(m *rpc) { m.Result()["structuredContent"] = map[string]any{"error": "failed"} })},
 		{Name: "mcp-trace-lost", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer,
 			Transport: onSiteHeader(func(h http.Header) { h.Del("Traceparent") })},

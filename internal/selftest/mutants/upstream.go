@@ -194,21 +194,12 @@ func upstreamMutants() []Mutant {
 		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},
 		{Name: "time-out-of-each-read", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "a site that sends a byte now and then never times out",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Transport: timeoutOfEachRead},
-		{Name: "mcp-waits-for-good", MCP: true, Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the server of the SDK has a client of its own, without a time-out",
+		{Name: "mcp-waits-for-good", MCP: true, Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why:     "the server of the SDK has a client of its own, without a time-out",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Middleware: markMCP,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if fromMCP(r) {
-					return next.RoundTrip(r)
-				}
-				return withinTimeout(r, next)
-			})},
+			Transport: timedUnless(fromMCP)},
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if !isCall(r) {
-					return next.RoundTrip(r)
-				}
-				return withinTimeout(r, next)
-			})},
+			Transport: timedUnless(func(r *http.Request) bool { return !isCall(r) })},
 		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Why:     "the timer of a fetch is cleared when it resolves, which is before the body comes",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
@@ -770,12 +761,19 @@ func emptySiteWhere(taken func(*http.Response) bool) transport {
 	})
 }
 
+// onDiscovered changes the responses of the site to all that is no call.
+func onDiscovered(change func(resp *http.Response) (*http.Response, error)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || isCall(r) {
+			return resp, err
+		}
+		return change(resp)
+	})
+}
+
 // partOfTheList takes the methods that came before the body of discovery broke off.
-var partOfTheList = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	resp, err := next.RoundTrip(r)
-	if err != nil || isCall(r) {
-		return resp, err
-	}
+var partOfTheList = onDiscovered(func(resp *http.Response) (*http.Response, error) {
 	body, broken := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
 	text := string(body)
 	if at := strings.LastIndex(text, `,{"type":"JsonRpcMethod"`); broken != nil && at > 0 {
@@ -810,11 +808,7 @@ var brokenAsNull = onSiteRequest(func(r *http.Request, next http.RoundTripper) (
 })
 
 // readDiscoveryToTheEnd reads all of what comes for a list, and drops what is too much.
-var readDiscoveryToTheEnd = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	resp, err := next.RoundTrip(r)
-	if err != nil || isCall(r) {
-		return resp, err
-	}
+var readDiscoveryToTheEnd = onDiscovered(func(resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
 	if err != nil {
 		return nil, err
@@ -843,14 +837,19 @@ func fetchFound(expression string) transport {
 	})
 }
 
-// withinTimeout sends a request to the site with the time-out of the testbed, body included.
-func withinTimeout(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
-	resp, err := next.RoundTrip(r.WithContext(limited))
-	if err != nil {
-		end()
-		return resp, err
-	}
-	resp.Body = closeHook{resp.Body, end}
-	return resp, nil
+// timedUnless sends requests to the site with the time-out of the testbed, body included, and some without any.
+func timedUnless(untimed func(*http.Request) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if untimed(r) {
+			return next.RoundTrip(r)
+		}
+		limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
+		resp, err := next.RoundTrip(r.WithContext(limited))
+		if err != nil {
+			end()
+			return resp, err
+		}
+		resp.Body = closeHook{resp.Body, end}
+		return resp, nil
+	})
 }

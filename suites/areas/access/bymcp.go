@@ -100,7 +100,7 @@ func listsAsCaller(ctx context.Context, t *check.T) {
 		return
 	}
 	var asked []journal.Entry
-	check.Within(ctx, refusalsLast, func() bool {
+	check.Within(ctx, scenario.RefusalsLast, func() bool {
 		t.Upstream.Mark()
 		list = t.As(check.Agent).List(ctx)
 		asked = scenario.ForCallers(t, t.Upstream.Journal())

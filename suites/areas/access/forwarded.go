@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -32,7 +31,7 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 		t.For(check.Agent, me.Name, func() {
 			var r *check.Response
 			var others []journal.Entry
-			check.Within(ctx, refusalsLast, func() bool {
+			check.Within(ctx, scenario.RefusalsLast, func() bool {
 				t.ExpireCaches()
 				t.Drupal.Mark()
 				r = t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
@@ -93,9 +92,6 @@ func forwardedByMCP(ctx context.Context, t *check.T, a authentication, me scenar
 		t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+check.Agent.String(), r.RPCOutcome()))
 	})
 }
-
-// refusalsLast is how long a bridge may remember that the site refused a caller.
-const refusalsLast = 6 * time.Second
 
 // ofOthers are the calls that reached the site as another account than that of a caller; and the requests for methods, where all
 // requests came as others: then it is the bridge that does not forward who calls.

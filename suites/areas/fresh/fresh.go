@@ -85,10 +85,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 
 // byMCP is a session in which a caller has listed the tools; nil where the bridge has none beside the three endpoints.
 func byMCP(ctx context.Context, t *check.T, who check.Identity) *check.Session {
-	if t.Alone() || !t.Claims("mcp") {
-		return nil
-	}
-	s, opened := t.As(who).AnyMCP(ctx)
+	s, opened := t.MCPBeside(ctx, who)
 	if !opened {
 		return nil
 	}
@@ -286,7 +283,8 @@ func removedTool(ctx context.Context, t *check.T) {
 			names = t.As(check.Agent).ListAll(ctx).Names()
 			return !slices.Contains(names, t.ToolName(scenario.Arrival))
 		})
-		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)), check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
+		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
+			check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
 	}
 	if other != nil {
 		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).

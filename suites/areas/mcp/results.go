@@ -107,7 +107,8 @@ func structuredMismatch(ctx context.Context, t *check.T) {
 	}
 }
 
-// keepItsPromise matches an error, with structuredContent or without, and a result: what is there of structuredContent conforms to the outputSchema with which the tool is listed.
+// keepItsPromise matches an error, and a result with structuredContent. Where an error has structuredContent, that has to conform to the
+// outputSchema with which the tool is listed, too.
 func keepItsPromise(outputSchema any) OmegaMatcher {
 	return match.Conform("a result with isError true, or structuredContent that conforms to the outputSchema", func(a *check.Response) string {
 		r := toolResultOf(a)

@@ -96,7 +96,7 @@ var brokenDiscoveries = slices.Concat(outOfOrder, []scenario.SiteFailure{
 func httpError(ctx context.Context, t *check.T) {
 	call := mustRunAnyResult(ctx, t)
 	eachRefused(ctx, t, brokenResponses, call, beUpstreamError())
-	if s, opened := byMCP(ctx, t, call.Identity); opened {
+	if s, opened := t.MCPBeside(ctx, call.Identity); opened {
 		t.Row(call.Identity, call.Tool, "tools/call while the site sends an HTML page under 200", func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.HTML, Route: route.JSONRPC, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"})()
 			t.Expect(callByMCP(ctx, s, call)).NotTo(match.BeToolResult())
@@ -201,7 +201,7 @@ func authError(ctx context.Context, t *check.T) {
 		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() { t.Expect(anonymous).To(haveSitesChallenge(t)) })
 	}
 	if t.Advance != nil { // the bridge may have kept the site's refusal
-		t.Advance(2 * refusalsLast)
+		t.Advance(2 * scenario.RefusalsLast)
 	}
 	t.Upstream.Mark()
 	list := t.As(check.Anonymous).List(ctx)
@@ -228,9 +228,6 @@ func authError(ctx context.Context, t *check.T) {
 		})
 	}
 }
-
-// refusalsLast is how long a bridge may remember that the site refused a caller.
-const refusalsLast = 6 * time.Second
 
 // haveSitesChallenge matches a 401 with the challenge that the site sent.
 func haveSitesChallenge(t *check.T) types.GomegaMatcher {

@@ -159,11 +159,11 @@ func hangingCalls() mockdrupal.Fault {
 // the response; nil: no call hangs.
 func callByMCPThatHangs(ctx context.Context, t *check.T, wait time.Duration) func() (hung *check.Response) {
 	none := func() *check.Response { return nil }
-	if t.Drupal == nil || t.Alone() || !t.Claims("mcp") {
+	if t.Drupal == nil {
 		return none
 	}
 	tools, stranger := scenario.Samples(t, check.Agent, fixtures.Count), newcomer(t)
-	s, opened := stranger.AnyMCP(ctx)
+	s, opened := t.MCPBeside(ctx, stranger.Who)
 	if !opened || len(tools) == 0 {
 		return none
 	}

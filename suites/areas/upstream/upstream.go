@@ -57,7 +57,7 @@ func validJSONRPC(ctx context.Context, t *check.T) {
 		mixed = mixed[:1]
 		t.As(check.Agent).Invoke(ctx, mixed[0].Name, mixed[0].Arguments)
 	}
-	if s, opened := byMCP(ctx, t, check.Agent); opened {
+	if s, opened := t.MCPBeside(ctx, check.Agent); opened {
 		s.CallTool(ctx, scenario.KnownTool(ctx, t), check.Args{})
 	}
 
@@ -133,7 +133,7 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() { t.Expect(responses.Response(i)).To(haveCalledNothing(t.Upstream, c.ID), c.What) })
 	}
-	if s, opened := byMCP(ctx, t, check.Agent); opened {
+	if s, opened := t.MCPBeside(ctx, check.Agent); opened {
 		t.Row(check.Agent, t.ToolName(echo.ID), "a wrong type, by tools/call", func() {
 			t.Drupal.Mark()
 			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))).To(haveCalledNothing(t.Upstream))
@@ -162,14 +162,6 @@ func pooled(ctx context.Context, t *check.T) {
 	}
 	used := connections(t)
 	t.Expect(used).To(BeNumerically("<=", handful), check.Mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", used)))
-}
-
-// byMCP opens a session for a caller of a bridge that has both interfaces: one with MCP alone gets every call by it.
-func byMCP(ctx context.Context, t *check.T, who check.Identity) (s *check.Session, opened bool) {
-	if t.Alone() || !t.Claims("mcp") {
-		return nil, false
-	}
-	return t.As(who).AnyMCP(ctx)
 }
 
 func callByMCP(ctx context.Context, s *check.Session, call check.Invocation) *check.Response {
@@ -271,7 +263,7 @@ func headersChosen(ctx context.Context, t *check.T) {
 func postOnly(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustReach(ctx, t, call)
-	if s, opened := byMCP(ctx, t, call.Identity); opened {
+	if s, opened := t.MCPBeside(ctx, call.Identity); opened {
 		callByMCP(ctx, s, call)
 	}
 	want := http.MethodPost + " " + t.CallPath()
