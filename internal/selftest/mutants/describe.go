@@ -142,13 +142,7 @@ func describeMutants() []Mutant {
 			return t
 		})},
 		{Name: "describe-name-read-as-latin-1", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "WSGI's query is a text of Latin-1",
-			Middleware: onUnknownName(func(name string) string {
-				var latin []rune
-				for _, b := range []byte(name) {
-					latin = append(latin, rune(b))
-				}
-				return string(latin)
-			})},
+			Middleware: onUnknownName(inLatin1)},
 		{Name: "describe-unknown-formatted", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "the message with the name in it is the format of a printf",
 			Middleware: onUnknownName(func(name string) string { return strings.ReplaceAll(name, "%s", "") })},
 		{Name: "describe-unknown-escaped", Breaks: Clauses("describe/unknown-404"), Origin: Module, Why: "the @placeholder of a message escapes for HTML",

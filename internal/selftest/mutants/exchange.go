@@ -501,3 +501,12 @@ func actAsSessionOwner(concerns func(r *http.Request, owner string) bool) middle
 		x.writeTo(w)
 	})
 }
+
+// inLatin1 reads the bytes of a text of UTF-8 as Latin-1.
+func inLatin1(text string) string {
+	var latin strings.Builder
+	for _, b := range []byte(text) {
+		latin.WriteRune(rune(b))
+	}
+	return latin.String()
+}

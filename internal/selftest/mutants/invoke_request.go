@@ -243,6 +243,14 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 			}))},
+		{Name: "true-is-one-in-enums", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "True == 1 in Python, and true loosely equals 1 elsewhere",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "enum" && strings.HasSuffix(v.Received, "true") }))},
+		{Name: "arguments-read-by-a-charset", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "frameworks decode a text by the charset of its Content-Type",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if strings.Contains(r.Header.Get("Content-Type"), "iso-8859-1") {
+					setBody(r, []byte(inLatin1(string(readBody(r)))))
+				}
+			})},
 		{Name: "true-is-one-in-unique-lists", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "True == 1 in Python, and true loosely equals 1 elsewhere",
 			Middleware: refuseArguments(func(arguments map[string]any) bool {
 				list, _ := arguments["mixed"].([]any)

@@ -73,12 +73,8 @@ func invokeErrorMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) { x.Body = bytes.ReplaceAll(x.Body, deepLists, []byte("null")) })},
 		{Name: "site-read-in-another-encoding", Breaks: Clauses("invoke/result-exact", "upstream/http-error"), Origin: Peer, Why: "the site's Content-Type names no charset, and Latin-1 was HTTP's default once",
 			Transport: onCallResponse(func(resp *http.Response) {
-				latin := []rune{}
-				for _, b := range []byte(peek(resp)) {
-					latin = append(latin, rune(b))
-				}
-				if len(latin) > 0 && len(latin) < maxBuffered && len(string(latin)) > len(latin) {
-					replaceBody(resp, string(latin))
+				if is := peek(resp); is != "" && len(is) < maxBuffered && inLatin1(is) != is {
+					replaceBody(resp, inLatin1(is))
 				}
 			})},
 		{Name: "missing-argument-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,

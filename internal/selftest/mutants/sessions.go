@@ -77,6 +77,12 @@ func sessionMutants() []Mutant {
 					r.Header.Set("Cookie", first)
 				}
 			})},
+		{Name: "no-session-beside-an-odd-cookie", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "Python's SimpleCookie reads none where one has a value like JSON",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if strings.Contains(r.Header.Get("Cookie"), "{") {
+					r.Header.Del("Cookie")
+				}
+			})},
 		{Name: "cookies-before-credentials", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "any cookie is taken for a session, and a session replaces the Authorization",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if r.Header.Get("Cookie") != "" {

@@ -706,27 +706,32 @@ func cancelledByAnother(ctx context.Context, t *check.T, owner, other check.Clie
 	run := func() *check.Response {
 		return own.Send(ctx, own.Message(id, "tools/call", call), own.Headers("tools/call", call))
 	}
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Delay: long})
-	t.Drupal.Mark()
 	cancelled := map[string]any{"requestId": id}
-	var r *check.Response
-	check.AtOnce(2, func(i int) {
-		if i == 0 {
-			r = run()
-			return
-		}
-		check.Within(ctx, long, func() bool {
-			return slices.ContainsFunc(t.Drupal.Journal(), func(e mockdrupal.Entry) bool { return e.Route == route.JSONRPC })
+	beside := func() (r *check.Response) {
+		defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Delay: long})()
+		t.Drupal.Mark()
+		check.AtOnce(2, func(i int) {
+			if i == 0 {
+				r = run()
+				return
+			}
+			check.Within(ctx, long, func() bool {
+				return slices.ContainsFunc(t.Drupal.Journal(), func(e mockdrupal.Entry) bool { return e.Route == route.JSONRPC })
+			})
+			others.Send(ctx, others.Message(nil, "notifications/cancelled", cancelled), others.Headers("notifications/cancelled", cancelled))
 		})
-		others.Send(ctx, others.Message(nil, "notifications/cancelled", cancelled), others.Headers("notifications/cancelled", cancelled))
-	})
-	disarm()
+		return r
+	}
 	succeeded := func(r *check.Response) bool {
 		ok, _ := match.BeToolResult().Match(r)
 		return ok
 	}
-	if !succeeded(r) && !succeeded(run()) {
-		return // the call does not succeed without the other, either: mcp/parity tests that
+	r := beside()
+	if !succeeded(r) {
+		if !succeeded(run()) {
+			return // the call does not succeed without the other, either: mcp/parity tests that
+		}
+		r = beside() // a call that timed out on a busy machine succeeds now
 	}
 	t.Row(owner.Who, me.Name, "tools/call while another caller cancels a request of the same id", func() { t.Expect(r).To(match.BeToolResult()) })
 }

@@ -116,7 +116,9 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 			t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
 		})
 	}
-	cookies := map[string]string{"Cookie": "has_js=1; consent=yes"}
+	// The value of one has characters that RFC 6265 does not allow: browsers send it all the same.
+	const before, after = "has_js=1; consent={stamp:'x=',necessary:true}; ", "last=yes"
+	cookies := map[string]string{"Cookie": before + after}
 	for _, a := range authentications(t) {
 		switch creds := a.of(who); {
 		case creds.Token != "":
@@ -126,7 +128,7 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 			}
 			forwarded(who, "a long token beside cookies", check.Credentials{Token: creds.Token, Header: cookies})
 		case creds.Cookie != "":
-			forwarded(who, "a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
+			forwarded(who, "a session beside other cookies", check.Credentials{Cookie: before + creds.Cookie + "; " + after})
 		case creds.User != "":
 			for i, what := range []string{"a password with colons", "a password with directives", "a long password with signs"} {
 				setPassword(t, who, traps.Passwords[i])

@@ -187,6 +187,19 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 			}
 		})
 	}
+	if tool, parameter, ok := scenario.ToolTaking(t, listed, `"text"`); ok {
+		const contentType = "application/json; charset=iso-8859-1"
+		t.Row(check.Agent, tool.Name, "a text beside another charset, "+contentType, func() {
+			t.Mark()
+			arguments := client.Encode(map[string]any{parameter: traps.Short})
+			body := `{"name":` + string(client.Encode(tool.Name)) + `,"arguments":` + string(arguments) + `}`
+			r := t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath,
+				Header: http.Header{"Content-Type": {contentType}}, Body: strings.NewReader(body), Show: body})
+			if len(t.Upstream.Calls(tool.ID)) > 0 { // else it is refused, as it may be
+				t.Expect(r).To(match.HaveForwarded(t.Upstream, tool.ID, arguments))
+			}
+		})
+	}
 	if tool, parameters := mostAccepting(t, listed); len(parameters) > 1 {
 		for values := range slices.Chunk(traps.Whole(), len(parameters)) {
 			sent := map[string]any{}
