@@ -71,7 +71,7 @@ func (e endpoints) middleware(site *siteClient) middleware {
 }
 
 func (e endpoints) respond(x *exchange, site *siteClient, name string, call map[string]any) {
-	authorization := x.Request.Header.Get("Authorization")
+	authorization := authorized(x.Request)
 	described := x.Send(http.MethodGet, "/mcp/tools/describe?name="+url.QueryEscape(name), nil)
 	if described.Status == http.StatusUnauthorized && !e.unscoped {
 		x.Set(http.StatusUnauthorized, rpcError(nil, -32600, "Authentication is required."))

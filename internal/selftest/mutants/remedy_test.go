@@ -181,8 +181,7 @@ func atTheSite(change func(r *http.Request, c *call)) transport {
 		if err != nil || !isCall(r) {
 			return resp, err
 		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
-		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+		body, _ := readAhead(resp)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.status, c.challenge = resp.StatusCode, resp.Header.Get("WWW-Authenticate")
