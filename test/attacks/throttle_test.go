@@ -70,16 +70,14 @@ func TestThrottleGuessesOfOneAccount(t *testing.T) {
 		r := throttleGuess(t, base, front, "user1", "user1-pass")
 		must.Expect(t, r.status == 200, "%s with the right password, known good: %d %s", front, r.status, r.body)
 	}
-	r = throttleGuess(t, base, "list", "user2", "user2-pass")
-	must.Expect(t, r.status == 200, "another account: %d %s", r.status, r.body)
+	throttleGuess(t, base, "list", "user2", "user2-pass").expect(t, 200, "another account")
 }
 
 // One wrong password keeps nobody out.
 func TestThrottleOneWrongPassword(t *testing.T) {
 	base := identityBridge(t, newIdentitySite(t).URL)
-	r := throttleGuess(t, base, "list", "user1", "wrong")
-	must.Expect(t, r.status == 403, "the wrong password: %d", r.status)
-	r = throttleGuess(t, base, "list", "user1", "user1-pass")
+	throttleGuess(t, base, "list", "user1", "wrong").expect(t, 403, "the wrong password")
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
 	must.Expect(t, r.status == 200, "the right one after it: %d %s", r.status, r.body)
 }
 
@@ -111,8 +109,7 @@ func TestThrottleGuessesOfManyAccounts(t *testing.T) {
 			group.Wait()
 			n := site.counts().refused
 			must.Expect(t, n != 0 && n < throttleDrupalAddress && limited.Load() >= 200, "the site refused %d, %d got 429", n, limited.Load())
-			r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1))
-			must.Expect(t, r.status == 200, "who is known: %d %s", r.status, r.body)
+			throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1)).expect(t, 200, "who is known")
 		})
 	}
 }
@@ -126,8 +123,7 @@ func TestThrottleTheSameWrongPassword(t *testing.T) {
 		o.Now = func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
 	})
 	for i := range 50 {
-		r := throttleGuess(t, base, "list", "user1", "wrong")
-		must.Expect(t, r.status == 403, "try %d: %d %s", i, r.status, r.body)
+		throttleGuess(t, base, "list", "user1", "wrong").expect(t, 403, "try %d", i)
 		now.Add(int64(time.Minute))
 	}
 	n := site.counts().refused
@@ -151,8 +147,7 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 	}
 	n := site.counts().refused
 	must.Expect(t, n != 0 && n <= 50 && limited >= 50, "the site refused %d, %d got 429", n, limited)
-	r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...)
-	must.Expect(t, r.status == 200, "who is known: %d", r.status)
+	identitySend(t, "GET", base+"/mcp/tools/list", "", known...).expect(t, 200, "who is known")
 }
 
 // Who guesses the tokens that the bridge itself compares, those of its service account and of its operators, is held back
@@ -194,10 +189,8 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 			wrong, right := ask(0, "guess-more", attacker), ask(0, "token-unused", attacker)
 			must.Expect(t, right.status == 429 && right.body == wrong.body,
 				"the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
-			r = ask(0, "token-in-use", attacker)
-			must.Expect(t, r.status == 200, "a token in use, from the same address: %d %s", r.status, r.body)
-			r = ask(0, "token-unused", other)
-			must.Expect(t, r.status == 200, "a token from another address: %d %s", r.status, r.body)
+			ask(0, "token-in-use", attacker).expect(t, 200, "a token in use, from the same address")
+			ask(0, "token-unused", other).expect(t, 200, "a token from another address")
 		})
 	}
 }
@@ -216,8 +209,7 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	must.Become(t, 5*time.Second, func() bool { return site.counts().asked >= 4 }, "no guess reaches the site")
 	n := site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
-	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")
-	must.Expect(t, r.status == 200, "who is known, meanwhile: %d %s", r.status, r.body)
+	throttleGuess(t, base, "invoke", "user1", "user1-pass").expect(t, 200, "who is known, meanwhile")
 	close(release)
 	group.Wait()
 	n = site.counts().refused
@@ -254,8 +246,7 @@ func TestThrottleOverAReload(t *testing.T) {
 	for i := range 10 {
 		throttleGuess(t, base, "list", "user1", fmt.Sprint("more", i))
 	}
-	r := throttleGuess(t, base, "list", "user1", "user1-pass")
-	must.Expect(t, r.status == http.StatusOK, "who is known: %d %s", r.status, r.body)
+	throttleGuess(t, base, "list", "user1", "user1-pass").expect(t, http.StatusOK, "who is known")
 	n := site.counts().refused - before.refused
 	must.Expect(t, n <= 0, "after a reload the site refused %d more guesses", n)
 }

@@ -138,8 +138,7 @@ func TestOversizedEnvelopes(t *testing.T) {
 			wg.Wait()
 			p.mustServe("after the attack")
 			p.bounded(200)
-			n := p.site.calls.Load() - before
-			must.Expect(t, n == 1, "the site got %d calls, want the honest one", n)
+			must.Equal(t, p.site.calls.Load()-before, 1, "calls that the site got, of which one is honest")
 		})
 	}
 }
