@@ -117,9 +117,7 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 	if list, err := c.Faults(ctx); err != nil || len(list) != 1 || list[0].Left != 1 || list[0].ID != id {
 		t.Errorf("faults: %+v, %v; want one that acts on one more request", list, err)
 	}
-	if err := c.DisarmAll(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, c.DisarmAll(ctx))
 	page, err := c.Journal(ctx, journal.Filter{Fault: fault.Status})
 	must.Expect(t, err == nil && len(page.Entries) == 1 && page.Entries[0].Status == 503 && page.Entries[0].User == "agent",
 		"journal: %+v, %v; want the one affected request", page, err)

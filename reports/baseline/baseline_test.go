@@ -145,9 +145,7 @@ func TestApply(t *testing.T) {
 			}
 			got := strings.Join(problems, "; ")
 			must.Expect(t, (c.problem == "") == (got == "") && strings.Contains(got, c.problem), "problems are %q, want %q", got, c.problem)
-			if got := r.ExitCode(); got != c.code {
-				t.Errorf("exit code is %d, want %d: %s", got, c.code, r.Headline())
-			}
+			must.Equal(t, r.ExitCode(), c.code, "exit code, %s", r.Headline())
 		})
 	}
 }
