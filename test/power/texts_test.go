@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -324,9 +325,7 @@ func texts() []transformation {
 	add("addresses normalised", func(s string) string {
 		if u, err := url.Parse(s); err == nil && u.Host != "" {
 			u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
-			if u.Path == "" {
-				u.Path = "/"
-			}
+			u.Path = cmp.Or(u.Path, "/")
 			return u.String()
 		}
 		return s

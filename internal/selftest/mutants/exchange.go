@@ -164,8 +164,7 @@ func authorized(r *http.Request) string { return r.Header.Get("Authorization") }
 
 // errorMessage returns the message of a refusal.
 func (x *exchange) errorMessage() string {
-	e, _ := x.Object()["error"].(map[string]any)
-	message, _ := e["message"].(string)
+	message, _ := objectIn(x.Object(), "error")["message"].(string)
 	return message
 }
 

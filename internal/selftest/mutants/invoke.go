@@ -250,10 +250,8 @@ func refuseUnknownArguments() middleware {
 			return
 		}
 		t, ok := x.tool(x.invoked())
-		schema, _ := t["inputSchema"].(map[string]any)
-		properties, _ := schema["properties"].(map[string]any)
-		arguments, _ := call["arguments"].(map[string]any)
-		for name := range arguments {
+		properties := objectIn(objectIn(t, "inputSchema"), "properties")
+		for name := range objectIn(call, "arguments") {
 			if _, known := properties[name]; ok && !known {
 				x.Refuse(http.StatusBadRequest, "invalid_params", fmt.Sprintf("The tool takes no argument %q.", name))
 			}
@@ -378,8 +376,7 @@ func fillDefaults(next http.Handler) http.Handler {
 		}
 		x := &exchange{Request: r, next: next}
 		described, _ := x.Send(http.MethodGet, siblingPath(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
-		input, _ := described["inputSchema"].(map[string]any)
-		properties, _ := input["properties"].(map[string]any)
+		properties := objectIn(objectIn(described, "inputSchema"), "properties")
 		for parameter, schema := range properties {
 			schema, _ := schema.(map[string]any)
 			if v, there := schema["default"]; there && arguments[parameter] == nil {

@@ -370,8 +370,7 @@ func eachViolation(test func(violation) bool) func([]violation) bool {
 
 // violations returns the errors that the bridge found in the arguments; nil if it found none.
 func (x *exchange) violations() []violation {
-	e, _ := x.Object()["error"].(map[string]any)
-	data, _ := e["data"].(map[string]any)
+	data := objectIn(objectIn(x.Object(), "error"), "data")
 	list, _ := data["errors"].([]any)
 	var found []violation
 	for _, item := range list {

@@ -197,8 +197,7 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "code-of-the-failure-as-status", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "a code that is a status of HTTP, as exceptions of PHP have them, becomes the status",
 			Middleware: onCode("execution_error", func(x *exchange) {
-				e, _ := x.Object()["error"].(map[string]any)
-				data, _ := e["data"].(map[string]any)
+				data := objectIn(objectIn(x.Object(), "error"), "data")
 				if code, err := strconv.Atoi(numberText(data["jsonrpc_code"])); err == nil && code >= 400 && code < 600 {
 					x.Status = code
 				}

@@ -384,8 +384,7 @@ func keepToolsWhenEmpty() transport {
 		return onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			if slices.ContainsFunc(methods, func(m any) bool {
-				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
-				return attributes["mcpTool"] != nil
+				return objectIn(m.(map[string]any), "attributes")["mcpTool"] != nil
 			}) {
 				last.put(who, methods)
 			} else if kept, ok := last.get(who); ok {

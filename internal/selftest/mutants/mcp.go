@@ -293,8 +293,7 @@ func mcpMutants() []Mutant {
 			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
 					body := readBody(r)
-					params, _ := decode(body)["params"].(map[string]any)
-					r.Header.Set("Mcp-Name", fmt.Sprint(params["name"]))
+					r.Header.Set("Mcp-Name", fmt.Sprint(objectIn(decode(body), "params")["name"]))
 					r.Body = io.NopCloser(bytes.NewReader(body))
 				}
 			})},

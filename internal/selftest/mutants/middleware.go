@@ -430,14 +430,12 @@ type rpc struct {
 
 // Result returns the result of the response; nil without one.
 func (m *rpc) Result() map[string]any {
-	result, _ := m.Response["result"].(map[string]any)
-	return result
+	return objectIn(m.Response, "result")
 }
 
 // Code returns the error code of the response; "" without an error.
 func (m *rpc) Code() string {
-	failure, _ := m.Response["error"].(map[string]any)
-	return numberText(failure["code"])
+	return numberText(objectIn(m.Response, "error")["code"])
 }
 
 // Succeed replaces the response by a result.
@@ -467,8 +465,7 @@ func onRPC(method string, change func(m *rpc)) middleware {
 		if name == "" || response == nil || method != "" && method != name {
 			return
 		}
-		params, _ := sent["params"].(map[string]any)
-		m := &rpc{exchange: x, Method: name, Params: params, Response: response}
+		m := &rpc{exchange: x, Method: name, Params: objectIn(sent, "params"), Response: response}
 		change(m)
 		m.Set(m.Status, m.Response)
 	})

@@ -156,8 +156,7 @@ func calledID(x *exchange) any {
 func scopesOf(x *exchange) []string {
 	name := strings.TrimPrefix(x.Request.URL.Path, "/mcp/tools/")
 	t, _ := x.as("admin").tool(name)
-	annotations, _ := t["annotations"].(map[string]any)
-	auth, _ := annotations["auth"].(map[string]any)
+	auth := objectIn(objectIn(t, "annotations"), "auth")
 	scopes, _ := auth["scopes"].([]any)
 	var names []string
 	for _, s := range scopes {

@@ -231,8 +231,7 @@ func (w *siteClient) run(x *exchange, authorization string) {
 		x.Set(http.StatusOK, map[string]any{"result": result})
 		return
 	}
-	e, _ := reply["error"].(map[string]any)
-	message, _ := e["message"].(string)
+	message, _ := objectIn(reply, "error")["message"].(string)
 	x.Refuse(http.StatusInternalServerError, "execution_error", message)
 }
 

@@ -52,8 +52,7 @@ func mcpResultMutants() []Mutant {
 					return false
 				}
 				x := &exchange{Request: r, Method: r.Method, Header: http.Header{}, Sent: peekBody(r)}
-				params, _ := decode(x.Sent)["params"].(map[string]any)
-				if meta, _ := params["_meta"].(map[string]any); meta["progressToken"] == nil {
+				if meta, _ := objectIn(decode(x.Sent), "params")["_meta"].(map[string]any); meta["progressToken"] == nil {
 					return false
 				}
 				x.Set(http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": decode(x.Sent)["id"], "error": map[string]any{"code": -32602, "message": "unknown member _meta"}})
@@ -230,8 +229,7 @@ func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any)
 
 // declaredTop keeps the arguments that the tool declares.
 func declaredTop(t tool, arguments map[string]any) map[string]any {
-	input, _ := t["inputSchema"].(map[string]any)
-	properties, _ := input["properties"].(map[string]any)
+	properties := objectIn(objectIn(t, "inputSchema"), "properties")
 	kept := map[string]any{}
 	for name, value := range arguments {
 		if has(properties, name) {
