@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,13 +126,10 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	}
 	release := make(chan struct{})
 	site.count(func() { site.slow = release })
-	var group sync.WaitGroup
-	for i := range 200 {
-		group.Go(func() { list(i) })
-	}
+	wait := crowd(200, list)
 	time.Sleep(time.Second) // for more than may come
 	close(release)
-	group.Wait()
+	wait()
 	n := site.counts().mostRunning
 	must.Expect(t, n <= 32 && n >= 16, "%d discoveries at one time", n)
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,20 +39,16 @@ func TestSessionFloodOfAnonymousInitializes(t *testing.T) {
 	known, unknown := sessionOpen(t, base, agent...), sessionOpen(t, base)
 	sessionPing(t, base, known, agent...)
 	sessionPing(t, base, unknown)
-	var group sync.WaitGroup
 	var refused atomic.Int64
-	for range 16 {
-		group.Go(func() {
-			for range 700 { // more than all places
-				if r := identitySend(t, "POST", base+"/mcp", identityInitialize); r.status == 503 && r.header.Get("Retry-After") != "" {
-					refused.Add(1)
-				} else if r.status != 200 {
-					t.Errorf("initialize: %d %s", r.status, r.body)
-				}
+	crowd(16, func(int) {
+		for range 700 { // more than all places
+			if r := identitySend(t, "POST", base+"/mcp", identityInitialize); r.status == 503 && r.header.Get("Retry-After") != "" {
+				refused.Add(1)
+			} else if r.status != 200 {
+				t.Errorf("initialize: %d %s", r.status, r.body)
 			}
-		})
-	}
-	group.Wait()
+		}
+	})()
 	must.Equal(t, sessionPing(t, base, known, agent...), 200, "the session of a known caller")
 	must.Equal(t, sessionPing(t, base, unknown), 200, "an anonymous session in use")
 	sessionOpen(t, base, agent...)

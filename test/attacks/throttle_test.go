@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,19 +93,15 @@ func TestThrottleGuessesOfManyAccounts(t *testing.T) {
 			site := newIdentitySite(t)
 			base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.0/8"} })
 			throttleGuess(t, base, "list", "user1", "user1-pass")
-			var group sync.WaitGroup
 			var limited atomic.Int64
-			for worker := range 8 {
-				group.Go(func() {
-					for i := range 40 {
-						n := worker*40 + i
-						if r := throttleGuess(t, base, "list", fmt.Sprint("user", n), "wrong", "X-Forwarded-For", address(n)); r.status == 429 && r.header.Get("Retry-After") != "" {
-							limited.Add(1)
-						}
+			crowd(8, func(worker int) {
+				for i := range 40 {
+					n := worker*40 + i
+					if r := throttleGuess(t, base, "list", fmt.Sprint("user", n), "wrong", "X-Forwarded-For", address(n)); r.status == 429 && r.header.Get("Retry-After") != "" {
+						limited.Add(1)
 					}
-				})
-			}
-			group.Wait()
+				}
+			})()
 			n := site.counts().refused
 			must.Expect(t, n != 0 && n < throttleDrupalAddress && limited.Load() >= 200, "the site refused %d, %d got 429", n, limited.Load())
 			throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1)).expect(t, 200, "who is known")
@@ -202,16 +197,13 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	throttleGuess(t, base, "list", "user1", "user1-pass")
 	release := make(chan struct{})
 	site.count(func() { site.slow = release })
-	var group sync.WaitGroup
-	for i := range 100 {
-		group.Go(func() { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
-	}
+	wait := crowd(100, func(i int) { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
 	must.Become(t, 5*time.Second, func() bool { return site.counts().asked >= 4 }, "no guess reaches the site")
 	n := site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
 	throttleGuess(t, base, "invoke", "user1", "user1-pass").expect(t, 200, "who is known, meanwhile")
 	close(release)
-	group.Wait()
+	wait()
 	n = site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "the site refused %d", n)
 }
@@ -272,16 +264,12 @@ func TestFailuresInTheLog(t *testing.T) {
 	s := newSite(t)
 	p := start(t, s)
 	s.Close()
-	var wg sync.WaitGroup
-	for n := range 8 {
-		wg.Go(func() {
-			for i := range 400 {
-				token := fmt.Sprint("Bearer ", n, "-", i)
-				p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {token}, "Traceparent": {strings.Repeat("x", 4<<10)}})
-			}
-		})
-	}
-	wg.Wait()
+	crowd(8, func(n int) {
+		for i := range 400 {
+			token := fmt.Sprint("Bearer ", n, "-", i)
+			p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {token}, "Traceparent": {strings.Repeat("x", 4<<10)}})
+		}
+	})()
 	log := p.output.String()
 	must.Expect(t, strings.Contains(log, "msg=request ") && strings.Contains(log, "unlogged="), "the log does not say what failed, and how often: %.1000s", log)
 	p.bounded(150)
