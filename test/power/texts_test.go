@@ -351,12 +351,7 @@ func texts() []transformation {
 		}
 		return s
 	})
-	to("long digits to numbers", func(s string) any {
-		if regexp.MustCompile(`^\d{16,19}$`).MatchString(s) {
-			return json.Number(s)
-		}
-		return s
-	})
+	to("long digits to numbers", coerce(`^\d{16,19}$`))
 	to("hexadecimal to numbers", func(s string) any {
 		if n, err := strconv.ParseInt(s, 0, 64); err == nil && strings.HasPrefix(s, "0x") {
 			return json.Number(strconv.FormatInt(n, 10))
