@@ -18,8 +18,7 @@ func TestServiceAccountNeedsAFrontEndToken(t *testing.T) {
 		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "service", "canary-pass", []caller.Secret{"front"}
 	})
 	for auth, want := range map[string]int{"Bearer front": 200, "Bearer other": 401, "": 401, "Basic c2VydmljZTpjYW5hcnktcGFzcw==": 401} {
-		r := send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", auth)
-		must.Expect(t, r.Status == want, "%q: %d, want %d", auth, r.Status, want)
+		send(t, front, "", "GET", "/mcp/tools/list", "", "Authorization", auth).expect(t, want, "%q", auth)
 	}
 	s.change(func() {
 		must.Expect(t, strings.HasPrefix(s.lastAuth, "Basic "), "the site got %q, want the account's own credential", s.lastAuth)
@@ -91,7 +90,6 @@ func TestViolationsAreAllNamed(t *testing.T) {
 func TestLenientWhereDrupalIs(t *testing.T) {
 	front := start(t, newSite(t, echo))
 	for _, arguments := range []string{`{}`, `{"n":null}`, `{"n":2.0}`, `{"unknown":1}`, `[]`} {
-		r := call(t, front, "agent", "content.echo", arguments)
-		must.Expect(t, r.Status == 200, "%s: %d %s", arguments, r.Status, r.Body)
+		call(t, front, "agent", "content.echo", arguments).expect(t, 200, "%s", arguments)
 	}
 }

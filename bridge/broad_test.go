@@ -73,18 +73,16 @@ func TestOneAccountDiscoversForAll(t *testing.T) {
 		must.Expect(t, l.Status == want && d.Status == want && strings.Contains(l.Body+d.Body, "content.secret") == (want == 200),
 			"%q: list %d, describe %d, want %d: %s", user, l.Status, d.Status, want, l.Body)
 	}
-	n := len(slices.DeleteFunc(s.seen(), func(a string) bool { return a != "account methods" }))
-	must.Expect(t, n == 1, "the account asked %d times", n)
+	must.Equal(t, len(slices.DeleteFunc(s.seen(), func(a string) bool { return a != "account methods" })), 1, "requests of the account")
 
 	denied := call(t, front, "agent", "content.secret", "{}")
 	must.Expect(t, denied.Status == 403 && denied.Code() == "access_denied",
 		"a tool that is shown and denied: %d %s", denied.Status, denied.Body)
-	r := call(t, front, "outsider", "content.echo", "{}")
-	must.Expect(t, r.Status == 200, "who may run and not discover: %d %s", r.Status, r.Body)
+	call(t, front, "outsider", "content.echo", "{}").expect(t, 200, "who may run and not discover")
 	for _, asked := range s.seen() {
 		must.Expect(t, !strings.HasPrefix(asked, "account"), "on behalf of a call: %s", asked)
 	}
-	r = send(t, front, "agent", "POST", "/mcp/admin/invalidate", "")
+	r := send(t, front, "agent", "POST", "/mcp/admin/invalidate", "")
 	must.Expect(t, r.Status == 403, "what the account may administer, a caller may: %d", r.Status)
 }
 
@@ -130,8 +128,7 @@ func TestTheAccountIsAskedLessOften(t *testing.T) {
 	} {
 		c.advance(step.after)
 		list(t, front, step.user)
-		asked := fmt.Sprint(s.seen())
-		must.Expect(t, asked == step.asked, "%s after %s: %s, want %s", step.user, step.after, asked, step.asked)
+		must.Equal(t, fmt.Sprint(s.seen()), step.asked, "requests, %s after %s", step.user, step.after)
 	}
 }
 
@@ -184,8 +181,6 @@ func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
 		}
 	})
 	s.seen()
-	r := call(t, front, "agent", "content.echo", "{}")
-	must.Expect(t, r.Status == 404, "%d %s", r.Status, r.Body)
-	asked := fmt.Sprint(s.seen())
-	must.Expect(t, asked == "[agent methods account methods]", "asked again: %s", asked)
+	call(t, front, "agent", "content.echo", "{}").expect(t, 404, "the response")
+	must.Equal(t, fmt.Sprint(s.seen()), "[agent methods account methods]", "requests, asked again")
 }

@@ -115,8 +115,7 @@ func TestReloadDropsNothing(t *testing.T) {
 					return
 				default:
 				}
-				r := get(t, front, "/mcp/tools/list")
-				must.Expect(t, r == 200, "during the reload: %d", r)
+				must.Equal(t, get(t, front, "/mcp/tools/list"), 200, "the list during the reload")
 			}
 		})
 	}
@@ -124,8 +123,7 @@ func TestReloadDropsNothing(t *testing.T) {
 	for range 20 {
 		err := b.Reload(bridge.Options{Drupal: other.URL})
 		must.Expect(t, err == nil, "%v", err)
-		err = b.Reload(bridge.Options{Drupal: "nonsense"})
-		must.Expect(t, err != nil, "a reload with nonsense works")
+		must.Say(t, b.Reload(bridge.Options{Drupal: "nonsense"}), "", "a reload with nonsense works")
 	}
 	close(stop)
 	wg.Wait()

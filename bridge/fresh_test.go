@@ -58,14 +58,13 @@ func TestARefusalReplacesTheOldList(t *testing.T) {
 	list(t, front, "agent")
 	s.change(func() { s.list = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(403) } })
 	c.advance(61 * time.Second)
-	r := list(t, front, "agent")
-	must.Expect(t, r.Status == 403, "without the permission: %d", r.Status)
+	list(t, front, "agent").expect(t, 403, "without the permission")
 	before := s.discoveries.Load()
 	list(t, front, "agent")
 	must.Expect(t, s.discoveries.Load() == before, "a refusal is not remembered")
 	s.change(func() { s.list = nil })
 	c.advance(5 * time.Second)
-	r = list(t, front, "agent")
+	r := list(t, front, "agent")
 	must.Expect(t, r.Status == 200, "with it again: %d", r.Status)
 }
 
@@ -157,16 +156,13 @@ func TestLazySchemasAreFetchedWhenNeeded(t *testing.T) {
 	}
 	list(t, front, "other")
 	call(t, front, "agent", "content.m3", `{"n":1}`)
-	got := described.Load()
-	must.Expect(t, got == 50, "what is known was fetched again: %d", got)
+	must.Equal(t, described.Load(), 50, "what is fetched, known before")
 	r := call(t, front, "agent", "content.m100", `{"n":9}`)
 	must.Expect(t, r.Status == 400 && described.Load() == 51, "a tool that nobody saw: %d %s after %d", r.Status, r.Body, described.Load())
-	r = call(t, front, "agent", "content.bad", `{"x":1}`)
-	must.Expect(t, r.Status == 200, "a tool whose schema cannot be translated: %d %s", r.Status, r.Body)
+	call(t, front, "agent", "content.bad", `{"x":1}`).expect(t, 200, "a tool whose schema cannot be translated")
 	maximum.Store(9)
 	c.advance(301 * time.Second)
-	r = call(t, front, "agent", "content.m3", `{"n":9}`)
-	must.Expect(t, r.Status == 200, "after the discovery TTL: %d %s", r.Status, r.Body)
+	call(t, front, "agent", "content.m3", `{"n":9}`).expect(t, 200, "after the discovery TTL")
 	if second := list(t, front, "agent"); second.Header.Get("ETag") == first.Header.Get("ETag") || !strings.Contains(second.Body, `"maximum":9`) {
 		t.Error("the list does not show the new schemas under a new version")
 	}
@@ -231,9 +227,8 @@ func TestAnInvalidationWhileTheSiteRespondsIsNotLost(t *testing.T) {
 	got := make(chan reply)
 	go func() { got <- list(t, front, "agent") }()
 	<-arrived
-	r := send(t, front, "admin", "POST", "/mcp/admin/invalidate", "")
-	must.Expect(t, r.Status == 200, "invalidate: %d %s", r.Status, r.Body)
+	send(t, front, "admin", "POST", "/mcp/admin/invalidate", "").expect(t, 200, "invalidate")
 	close(release)
-	r = <-got
+	r := <-got
 	must.Expect(t, strings.Contains(r.Body, "content.new") && r.Header.Get("Warning") == "", "%d %v %s", r.Status, r.Header, r.Body)
 }

@@ -43,8 +43,7 @@ func TestABrokenDescriptionCostsItselfOnly(t *testing.T) {
 				"%d %.300s", r.Status, r.Body)
 			d := send(t, front, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
 			must.Expect(t, strings.Contains(d.Body, `"method":"content.bad"`), "diagnostics: %d %s", d.Status, d.Body)
-			r = call(t, front, "agent", "content.bad", `{"p":1}`)
-			must.Expect(t, r.Status == 404, "invoke: %d %.300s", r.Status, r.Body)
+			call(t, front, "agent", "content.bad", `{"p":1}`).expect(t, 404, "invoke")
 		})
 	}
 }
@@ -75,8 +74,7 @@ func TestALazilyDescribedMethodThatIsBrokenCostsItselfOnly(t *testing.T) {
 			front := start(t, s, lazily)
 			r := list(t, front, "agent")
 			must.Expect(t, r.Status == 200 && strings.Count(r.Body, `"inputSchema"`) == 2, "%d %s", r.Status, r.Body)
-			r = call(t, front, "agent", "content.bad", `{"x":1}`)
-			must.Expect(t, r.Status == 200, "invoke: %d %s", r.Status, r.Body)
+			call(t, front, "agent", "content.bad", `{"x":1}`).expect(t, 200, "invoke")
 			down = name == "forbidden"
 			r = list(t, start(t, s, lazily), "agent")
 			must.Expect(t, !down || r.Status != 200, "a site that describes nothing: %d %s", r.Status, r.Body)

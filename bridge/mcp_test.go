@@ -51,8 +51,7 @@ func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
 		{"unused for too long", "agent", id, 61 * time.Second, 404},
 	} {
 		clock.advance(step.wait)
-		got := mcpPost(t, front, step.user, step.id, ping)
-		must.Expect(t, got.Status == step.want, "%s: got %d %s, want %d", step.name, got.Status, got.Body, step.want)
+		mcpPost(t, front, step.user, step.id, ping).expect(t, step.want, "%s", step.name)
 	}
 }
 

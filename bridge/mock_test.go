@@ -72,8 +72,7 @@ func TestAPoisonedSiteShowsMCPOnlyValidTools(t *testing.T) {
 		for _, tool := range toolsOf(t, f, revision) {
 			name, _ := tool.(map[string]any)["name"].(string)
 			shown = append(shown, name)
-			fault := mcpschema.Fault(revision, mcpschema.Tool, tool)
-			must.Expect(t, fault == "", "%s in %s: %s", name, revision, fault)
+			must.Equal(t, mcpschema.Fault(revision, mcpschema.Tool, tool), "", "fault of %s in %s", name, revision)
 		}
 		must.Expect(t, len(want) > 0 && slices.Equal(shown, want), "%s shows %v, list %v", revision, shown, want)
 	}

@@ -52,8 +52,7 @@ func TestOpaqueTokensAreIntrospected(t *testing.T) {
 	got := list("opaque-1")
 	must.Expect(t, got.Status == 200 && x.asked.Load() == 1, "at once: got %d, after %d questions", got.Status, x.asked.Load())
 	x.now.Store(int64(31 * time.Second))
-	got = list("opaque-1")
-	must.Expect(t, got.Status == 401, "half a minute after: got %d", got.Status)
+	list("opaque-1").expect(t, 401, "half a minute after")
 }
 
 func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
@@ -94,8 +93,7 @@ func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
 				"a secret is in the response: %s", got.Body)
 			x.replies(saying(active(nil)))
 			x.now.Store(int64(10 * time.Second)) // a refusal is kept for some seconds
-			got = list("opaque-canary")
-			must.Expect(t, got.Status == 200, "the positive control, after that: got %d %s", got.Status, got.Body)
+			list("opaque-canary").expect(t, 200, "the positive control, after that")
 		})
 	}
 }
@@ -120,8 +118,7 @@ func TestAFloodOfTokensIsNotPassedOn(t *testing.T) {
 	}
 	x.now.Store(int64(time.Minute)) // the word on good-1 is old
 	for token, from := range map[string]string{"good-1": "203.0.113.7", "good-2": "203.0.113.8"} {
-		got := list(token, from)
-		must.Expect(t, got == 200, "%s from %s, beside the flood: got %d", token, from, got)
+		must.Equal(t, list(token, from), 200, "%s from %s, beside the flood", token, from)
 	}
 	before := x.asked.Load()
 	for range 100 {

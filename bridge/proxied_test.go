@@ -137,8 +137,7 @@ func TestAPathPrefix(t *testing.T) {
 	}
 	plain := start(t, s, func(o *bridge.Options) { o.BasePath = "/a/b/" })
 	for path, want := range map[string]int{"/a/b/healthz": 200, "/healthz": 200, "/a/b": 200, "/a/b/mcp/tools/list": 200, "/mcp/tools/list": 200, "/a/bc": 404, "/a/b/a/b/healthz": 404} {
-		got := get(t, plain, path)
-		must.Expect(t, got == want, "%s: %d, want %d", path, got, want)
+		must.Equal(t, get(t, plain, path), want, "status of %s", path)
 	}
 	for _, bad := range []string{"a", "/a b", "/a//b", "/", "/é"} {
 		_, err := bridge.New(bridge.Options{Drupal: s.URL, BasePath: bad})
@@ -195,10 +194,8 @@ func TestTheOperatorsListener(t *testing.T) {
 		public := send(t, front, "", "GET", path, "", "Host", "bridge.example").Status
 		res := must.Get(http.Get("http://" + l.Addr().String() + path))(t)
 		res.Body.Close()
-		got := [2]int{public, res.StatusCode}
-		must.Expect(t, got == want, "%s: %v, want %v", path, got, want)
+		must.Equal(t, [2]int{public, res.StatusCode}, want, "statuses of %s, public and the operator's", path)
 	}
 	stop()
-	_, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", l.Addr().String())
-	must.Expect(t, err != nil, "it still listens")
+	must.Refuse((&net.Dialer{}).DialContext(context.Background(), "tcp", l.Addr().String()))(t, "", "it still listens")
 }

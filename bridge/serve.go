@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -206,9 +207,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 func (o Options) ServeAdmin(b *Bridge, l net.Listener) (stop func(), err error) {
 	o.MaxConnections, o.MaxConnectionsPerClient = adminConnections, adminConnections/2
 	o.TLSCert, o.TLSKey = "", "" // its clients are monitors and orchestrators
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	s, err := o.Server(b.Operation())
 	if err != nil {
 		return nil, err

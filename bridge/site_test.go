@@ -118,6 +118,12 @@ type reply struct {
 	Body   string
 }
 
+// expect is must.Expect for the status of the response.
+func (r reply) expect(t testing.TB, status int, what string, args ...any) {
+	t.Helper()
+	must.Expect(t, r.Status == status, "%s: got %d %.300s, want %d", fmt.Sprintf(what, args...), r.Status, r.Body, status)
+}
+
 // Code is the error code in the envelope, "" without an envelope.
 func (r reply) Code() string {
 	var e struct {

@@ -66,8 +66,7 @@ func TestWhatAResponseOfTheSiteBecomes(t *testing.T) {
 				must.Expect(t, strings.Contains(r.Body, has), "%s lacks %s", r.Body, has)
 			}
 			must.Expect(t, !strings.Contains(r.Body, "canary"), "leaks: %s", r.Body)
-			n := s.calls.Load() - before
-			must.Expect(t, n == 1, "the site got %d calls, want 1", n)
+			must.Equal(t, s.calls.Load()-before, 1, "calls that the site got")
 		})
 	}
 }
@@ -90,18 +89,15 @@ func TestASiteThatIsDownCostsNothingAndComesBack(t *testing.T) {
 	r := list(t, front, "stranger")
 	must.Expect(t, r.Status == 503 && r.Header.Get("Retry-After") == "1",
 		"a stranger's list with an open breaker: %d %v", r.Status, r.Header)
-	r = send(t, front, "", "GET", "/readyz", "")
-	must.Expect(t, r.Status == 503, "readyz: %d", r.Status)
-	r = send(t, front, "", "GET", "/healthz", "")
-	must.Expect(t, r.Status == 200, "healthz: %d", r.Status)
+	send(t, front, "", "GET", "/readyz", "").expect(t, 503, "readyz")
+	send(t, front, "", "GET", "/healthz", "").expect(t, 200, "healthz")
 	l, err := net.Listen("tcp", address)
 	must.Need(t, err == nil, "the port was taken meanwhile: %v", err)
 	back := &http.Server{Handler: s}
 	go back.Serve(l)
 	defer back.Close()
 	c.advance(time.Second)
-	r = call(t, front, "agent", "content.echo", "{}")
-	must.Expect(t, r.Status == 200, "back: %d %s", r.Status, r.Body)
+	call(t, front, "agent", "content.echo", "{}").expect(t, 200, "back")
 }
 
 func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {

@@ -38,6 +38,16 @@ func (c *pageCache) key(x *request, query string) cacheKey {
 	return cacheKey{x.Path, format, x.state.visible(account) + "/" + strings.Join(held, ","), query}
 }
 
+// keep is the response to a request that the cache has, or else the one that is made and kept.
+func (c *pageCache) keep(x *request, make func() *Response) *Response {
+	a, hit := c.get(x)
+	if !hit {
+		a = make()
+		c.put(x, a)
+	}
+	return a
+}
+
 func (c *pageCache) get(x *request) (*Response, bool) {
 	if !c.usable(x) {
 		return nil, false

@@ -49,12 +49,7 @@ func (x *request) methods(map[string]string) *Response {
 	if a := x.guard(discoverySchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
 		return a
 	}
-	if a, ok := x.d.cache.get(x); ok {
-		return a
-	}
-	a := x.collection()
-	x.d.cache.put(x, a)
-	return a
+	return x.d.cache.keep(x, x.collection)
 }
 
 func (x *request) collection() *Response {

@@ -97,9 +97,7 @@ func New(site *fixtures.Site, o Options) (*Drupal, error) {
 	if o.JSONRPC = cmp.Or(o.JSONRPC, Line3); o.JSONRPC != Line2 && o.JSONRPC != Line3 {
 		return nil, fmt.Errorf("the jsonrpc module has no line %d that is known here; give %d or %d", o.JSONRPC, Line2, Line3)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	core, err := CoreOf(o.Drupal)
 	if err != nil {
 		return nil, err

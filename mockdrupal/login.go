@@ -1,6 +1,7 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -52,9 +53,7 @@ func (x *request) login() *Response {
 		return x.unexpected()
 	}
 	sent, _ := doc.(*php.Array)
-	if sent == nil {
-		sent = &php.Array{}
-	}
+	sent = cmp.Or(sent, &php.Array{})
 	name, pass := sent.Member("name"), sent.Member("pass")
 	switch {
 	case name == nil && pass == nil:

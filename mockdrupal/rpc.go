@@ -170,12 +170,7 @@ func (x *request) jsonrpc(map[string]string) *Response {
 	if a := x.guard(x.d.jsonrpcSchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
 		return a
 	}
-	if a, ok := x.d.cache.get(x); ok {
-		return a
-	}
-	a := x.rpc()
-	x.d.cache.put(x, a)
-	return a
+	return x.d.cache.keep(x, x.rpc)
 }
 
 func (x *request) rpc() *Response {

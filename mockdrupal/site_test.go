@@ -30,14 +30,11 @@ func TestFrozenMethodsGoOnStepByStep(t *testing.T) {
 	waitUntil(t, func() bool { return s.Waiting() == 2 }, "two calls wait")
 	_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`)
 	must.Expect(t, strings.Contains(body, `"result":1`), "another method waits too: %s", body)
-	n := s.Step(1)
-	must.Expect(t, n == 1, "%d calls went on, want 1", n)
+	must.Equal(t, s.Step(1), 1, "calls that went on")
 	<-done
-	n = s.Waiting()
-	must.Expect(t, n == 1, "%d calls wait, want 1", n)
+	must.Equal(t, s.Waiting(), 1, "calls that wait")
 	s.Freeze("")
-	body = <-done
-	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after thawing: %s", body)
+	must.Has(t, <-done, `"name":"agent"`, "after thawing")
 }
 
 func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
@@ -51,8 +48,7 @@ func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
 	}()
 	waitUntil(t, func() bool { return s.Waiting() == 1 }, "the call sleeps")
 	s.Advance(time.Hour)
-	body := <-done
-	must.Expect(t, strings.Contains(body, `"name":"agent"`), "an hour later: %s", body)
+	must.Has(t, <-done, `"name":"agent"`, "an hour later")
 }
 
 // waitUntil looks again and again until it is so; a test that never gets there fails.
@@ -81,8 +77,7 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 		{"ran", journal.Filter{Ran: true}, 2},
 		{"limit", journal.Filter{Limit: 1}, 1},
 	} {
-		got := len(j.Select(c.filter))
-		must.Expect(t, got == c.want, "%s: %d entries, want %d", c.name, got, c.want)
+		must.Equal(t, len(j.Select(c.filter)), c.want, "entries, %s", c.name)
 	}
 	batch := j.Select(journal.Filter{Method: "test.e*"})[0]
 	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
@@ -107,20 +102,15 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 	site := smallSite()
 	s := start(t, site, mockdrupal.Options{})
 	ask := func() string { get(t, s, "nope"); return get(t, s, whoami) }
-	body := ask()
-	must.Expect(t, strings.Contains(body, `"name":"agent"`), "without the quirk: %s", body)
+	must.Has(t, ask(), `"name":"agent"`, "without the quirk")
 	must.Do(t, s.SetQuirk(quirk.StickyGet, true))
-	body = ask()
-	must.Expect(t, strings.Contains(body, "invalid input data"), "with %s: %s", quirk.StickyGet, body)
+	must.Has(t, ask(), "invalid input data", "with %s", quirk.StickyGet)
 	s.ClearCaches()
-	body = get(t, s, whoami)
-	must.Expect(t, strings.Contains(body, `"name":"agent"`), "after clearing the caches: %s", body)
+	must.Has(t, get(t, s, whoami), `"name":"agent"`, "after clearing the caches")
 	got := s.ActiveQuirks()
 	must.Expect(t, len(got) == 1 && got[0] == quirk.StickyGet, "active quirks %v", got)
-	err := s.SetQuirk("odd", true)
-	must.Expect(t, err != nil && strings.Contains(err.Error(), "odd"), "an unknown quirk: %v", err)
-	_, err = mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}})
-	must.Expect(t, err != nil, "a mock starts with an unknown quirk")
+	must.Say(t, s.SetQuirk("odd", true), "odd", "an unknown quirk")
+	must.Refuse(mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}}))(t, "", "a mock starts with an unknown quirk")
 }
 
 func TestPatchIsWholeOrNothing(t *testing.T) {

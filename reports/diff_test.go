@@ -57,8 +57,7 @@ func TestCompareSortsChanges(t *testing.T) {
 			default:
 				t.Errorf("groups are %+v, want one clause in %q", groups, c.group)
 			}
-			got := comparison.ExitCode()
-			must.Expect(t, got == c.code, "exit code is %d, want %d", got, c.code)
+			must.Equal(t, comparison.ExitCode(), c.code, "exit code")
 		})
 	}
 }

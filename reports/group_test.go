@@ -169,12 +169,9 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 	got := (Result{ID: "access/no-cross-talk", BlockedBy: []string{"invoke/answers-result"}}).Severity()
 	must.Expect(t, got == Execution, "a failed positive control of an exposure: want execution, got %v", got)
 	lacks, shows := Finding{Withheld: true}, Finding{}
-	got = (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, lacks}}).Severity()
-	must.Expect(t, got == Protocol, "tools that are missing are of the severity %v", got)
-	got = (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, shows}}).Severity()
-	must.Expect(t, got == Exposure, "a tool that is not the caller's is of the severity %v", got)
-	got = (Result{ID: "nothing/known"}).Severity()
-	must.Expect(t, got == Protocol, "a clause of no row has the severity %s", got)
+	must.Equal(t, (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, lacks}}).Severity(), Protocol, "severity of tools that are missing")
+	must.Equal(t, (Result{ID: "access/filtered-by-method", Findings: []Finding{lacks, shows}}).Severity(), Exposure, "severity of a tool that is not the caller's")
+	must.Equal(t, (Result{ID: "nothing/known"}).Severity(), Protocol, "severity of a clause of no row")
 }
 
 // Grouping loses no finding that is to be acted on, and has none twice.

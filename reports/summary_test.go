@@ -77,12 +77,10 @@ func TestWhoIsAtFault(t *testing.T) {
 		"[the bridge (1 failure) a failure above (1 MUST not tested)]":               {{Verdict: reports.Fail}, {Verdict: reports.NotTestable, Level: reports.MUST, BlockedBy: []string{"invoke/unknown-404"}}},
 		"[the site (1 MUST not tested) the settings of the run (1 MUST not tested)]": {untested, {Verdict: reports.NotTestable, Level: reports.MUST, Message: "the site was slow"}},
 	} {
-		got := fmt.Sprint((&reports.Report{Results: results}).AtFault())
-		must.Expect(t, got == want, "got  %s,\nwant %s", got, want)
+		must.Equal(t, fmt.Sprint((&reports.Report{Results: results}).AtFault()), want, "who is at fault")
 	}
 	warned := reports.Result{Verdict: reports.Warn}
 	got := fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned, {Verdict: reports.Fail}, warned}}).AtFault())
 	must.Expect(t, got == "[the bridge (1 failure, 2 warnings)]", "strict: %s", got)
-	got = fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned}}).AtFault())
-	must.Expect(t, got == "[the bridge (1 warning)]", "strict, warnings alone: %s", got)
+	must.Equal(t, fmt.Sprint((&reports.Report{Strict: true, Results: []reports.Result{warned}}).AtFault()), "[the bridge (1 warning)]", "strict, warnings alone")
 }

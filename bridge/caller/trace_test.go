@@ -23,7 +23,6 @@ func TestATraceOfTheMessageComesFirst(t *testing.T) {
 		{strings.ToUpper(own), "m=1", header},
 		{"00-short-00f067aa0ba902b7-01", "m=1", header},
 	} {
-		got := header.Within(c.parent, c.state)
-		must.Expect(t, got == c.want, "%q, %q: got %+v, want %+v", c.parent, c.state, got, c.want)
+		must.Equal(t, header.Within(c.parent, c.state), c.want, "%q, %q", c.parent, c.state)
 	}
 }

@@ -91,8 +91,7 @@ func TestPagesCoverAllOnce(t *testing.T) {
 func TestDiff(t *testing.T) {
 	old, now := New(tools("a", "b", "c"), 2), New(tools("b", "c", "d"), 2)
 	now.tools[0] = NewTool(Definition{Name: "b", Method: "b", Description: "other", InputSchema: json.RawMessage(`{}`)}, schema.NewLazy)
-	got := fmt.Sprint(Diff(old, now))
-	must.Expect(t, got == "{[d] [a] [b]}", "Diff = %s, want d added, a removed, b changed", got)
+	must.Equal(t, fmt.Sprint(Diff(old, now)), "{[d] [a] [b]}", "Diff")
 	must.Expect(t, !Diff(old, New(tools("a", "b", "c"), 3)).Any(), "equal tools differ")
 	must.Expect(t, len(Diff(nil, old).Added) == 3, "everything is new to begin with")
 }

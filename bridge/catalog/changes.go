@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"sync"
 )
 
@@ -16,9 +17,7 @@ func (c Changes) Any() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) 
 // Diff compares two catalogs; old may be nil.
 func Diff(old, now *Catalog) Changes {
 	var c Changes
-	if old == nil {
-		old = &Catalog{}
-	}
+	old = cmp.Or(old, &Catalog{})
 	if old == now {
 		return c
 	}

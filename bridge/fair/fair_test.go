@@ -32,8 +32,7 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 	for places, want := range map[int][3]int{1: {1, 0, 0}, 2: {2, 0, 0}, 3: {2, 1, 0}, 8: {6, 2, 0}, 256: {171, 57, 19}} {
 		g := NewGate(places, 10)
 		for i, n := range want {
-			got := enterAll(t, g, key(i))
-			must.Expect(t, got == n, "of %d places caller %d got %d, want %d", places, i, got, n)
+			must.Equal(t, enterAll(t, g, key(i)), n, "places of caller %d, of %d", i, places)
 		}
 	}
 }
@@ -61,8 +60,7 @@ func TestWhoHasTheLeastIsNext(t *testing.T) {
 	}
 	wait(3)
 	g.Leave(key(1))
-	got := <-order
-	must.Expect(t, got == 3, "caller %d came in, ahead of one who had nothing", got)
+	must.Equal(t, <-order, 3, "who came in, ahead of one who had nothing")
 }
 
 // Whatever happens, no more are in than there are places, all who wait come in at last, and nothing is kept.

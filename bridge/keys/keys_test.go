@@ -47,6 +47,5 @@ func TestDigests(t *testing.T) {
 }
 
 func TestShortSecrets(t *testing.T) {
-	_, err := keys.New([]string{first, "short"}, "test")
-	must.Expect(t, err != nil, "a secret of 5 characters is taken")
+	must.Refuse(keys.New([]string{first, "short"}, "test"))(t, "", "a secret of 5 characters is taken")
 }

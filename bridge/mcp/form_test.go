@@ -49,8 +49,7 @@ func TestOutputSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, listed := formOf(t, catalog.Definition{OutputSchema: json.RawMessage(c.declared)})
-			got := encoded(t, listed["outputSchema"])
-			must.Expect(t, got == c.want, "outputSchema of %s\n got %s\nwant %s", c.declared, got, c.want)
+			must.Equal(t, encoded(t, listed["outputSchema"]), c.want, "outputSchema of %s", c.declared)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,7 @@ func (x *introspection) request(ctx context.Context, token string) (claims, erro
 	case !active, kind != "" && !strings.EqualFold(kind, "Bearer"):
 		return claims{}, errInactive
 	}
-	if c.Issuer == "" {
-		c.Issuer = x.endpoint.o.Issuer // RFC 7662 leaves it out where it is the server's own
-	}
+	c.Issuer = cmp.Or(c.Issuer, x.endpoint.o.Issuer) // RFC 7662 leaves it out where it is the server's own
 	if c.Subject == "" && c.ClientID == "" {
 		return claims{}, errors.New("the introspection_endpoint does not say whose token it is: neither sub nor client_id")
 	}

@@ -34,23 +34,27 @@ func New[K comparable, V any](most int, weigh func(V) int) *Cache[K, V] {
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byKey[key]; e != nil {
-		c.order.MoveToFront(e)
-		return e.Value.(item[K, V]).value, true
+	return c.get(key)
+}
+
+func (c *Cache[K, V]) get(key K) (value V, ok bool) {
+	e := c.byKey[key]
+	if e == nil {
+		return value, false
 	}
-	return value, false
+	c.order.MoveToFront(e)
+	return e.Value.(item[K, V]).value, true
 }
 
 // GetOrMake returns the value of a key, which is made where there was none.
 func (c *Cache[K, V]) GetOrMake(key K, make func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byKey[key]; e != nil {
-		c.order.MoveToFront(e)
-		return e.Value.(item[K, V]).value
+	v, ok := c.get(key)
+	if !ok {
+		v = make()
+		c.add(key, v)
 	}
-	v := make()
-	c.add(key, v)
 	return v
 }
 

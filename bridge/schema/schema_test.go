@@ -68,8 +68,7 @@ func TestSchemasThatMustNotReachALibrary(t *testing.T) {
 		"no JSON":               {`{`, "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Compile([]byte(c.schema))
-			must.Expect(t, err != nil && strings.Contains(err.Error(), c.says), "error = %v, want one that says %q", err, c.says)
+			must.Refuse(Compile([]byte(c.schema)))(t, c.says)
 		})
 	}
 }
@@ -80,8 +79,7 @@ func TestSchemasAndValuesThatMultiply(t *testing.T) {
 	for i := 21; i >= 0; i-- {
 		bomb += fmt.Sprintf(`,"a%d":{"anyOf":[{"$ref":"#/definitions/a%d"},{"$ref":"#/definitions/a%d"}]}`, i, i+1, i+1)
 	}
-	_, err := Compile([]byte(bomb + `}}`))
-	must.Expect(t, err != nil && strings.Contains(err.Error(), "at once"), "error = %v", err)
+	must.Refuse(Compile([]byte(bomb+`}}`)))(t, "at once")
 	for dialect, head := range map[string]string{"draft 7": "", "2020-12": draft2020} {
 		s := must.Get(Compile([]byte(`{` + head + `"properties":{"a":{"oneOf":[{"allOf":[{"$ref":"#"},{"$ref":"#"}]},{"type":"array"}]}}}`)))(t)
 		for deep, good := range map[int]bool{8: true, 60: false} {

@@ -135,8 +135,7 @@ func TestOddCounters(t *testing.T) {
 		store, s := connected(t)
 		store.Reply(redistest.Try, raw)
 		wait, busy, err := s.Reserve("attempt", counters)
-		got := (outcome{wait, busy, err != nil})
-		must.Expect(t, got == want, "an attempt after %q: %+v, want %+v", raw, got, want)
+		must.Equal(t, (outcome{wait, busy, err != nil}), want, "an attempt after %q", raw)
 	}
 }
 

@@ -87,8 +87,7 @@ func TestHangupReadsTheSettingsAgain(t *testing.T) {
 			must.Assert(t, said.Scan(), "the log ended without %q", c.says)
 			heard = strings.Contains(said.Text(), c.says)
 		}
-		n := tools()
-		must.Expect(t, n == c.tools, "page_size %s: %d tools on a page, want %d", c.pageSize, n, c.tools)
+		must.Equal(t, tools(), c.tools, "tools on a page, page_size %s", c.pageSize)
 	}
 	go io.Copy(io.Discard, log)
 	cancel()

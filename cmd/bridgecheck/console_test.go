@@ -48,8 +48,7 @@ func openConsole(t *testing.T, args ...string) string {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		code := <-done
-		must.Expect(t, code == exitOK, "exit code %d: %s", code, &stderr)
+		must.Equal(t, <-done, exitOK, "exit code, with %s", &stderr)
 	})
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
@@ -136,8 +135,7 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.has("#middle", "agent is not shown this tool")
 		b.keep("callers", "h1")
 		b.Run(chromedp.SendKeys(`#filter`, "search"))
-		shown := b.has(".tools")
-		must.Expect(t, !strings.Contains(shown, "content.create"), "the filter leaves %s", shown)
+		must.Lacks(t, b.has(".tools"), "content.create", "what the filter leaves")
 	})
 	flow("form", func(b *flows) {
 		b.open(toCall)
@@ -146,11 +144,9 @@ func TestConsoleInABrowser(t *testing.T) {
 		b.Until(`document.activeElement === document.querySelector('[data-name="limit"] input[aria-invalid]')`) // x is no number
 		b.Run(chromedp.SetValue(`[data-name="limit"] input`, "9007199254740993"), chromedp.Click(`[value="json"]`))
 		const want = "{\n  \"query\": \"first\",\n  \"page\": {\n    \"limit\": 9007199254740993\n  }\n}"
-		got := chrome.Eval[string](b.Tab, `document.querySelector('#json').value`)
-		must.Expect(t, got == want, "the form is as JSON %s, want %s", got, want)
+		must.Equal(t, chrome.Eval[string](b.Tab, `document.querySelector('#json').value`), want, "the form as JSON")
 		b.Run(chromedp.SetValue(`#json`, `{"query": "first", "page": {"limit": 2}}`), chromedp.Click(`[value="form"]`))
-		got = chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`)
-		must.Expect(t, got == "2", "JSON with the limit 2 is in the form %q", got)
+		must.Equal(t, chrome.Eval[string](b.Tab, `document.querySelector('[data-name="limit"] input').value`), "2", "JSON with the limit 2 in the form")
 		b.sent("POST", "/mcp/tools/invoke as agent: 200", `"limit": 2`, "curl", "$AGENT_PASSWORD",
 			"POST /jsonrpc as agent: 200", "content.search ran", "keeps invoke/answers-result")
 		b.keep("call", "h1")

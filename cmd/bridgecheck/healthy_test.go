@@ -22,11 +22,9 @@ func TestAHealthCheckLeavesNothingInTheMock(t *testing.T) {
 	for range 3 {
 		healthy(t, 0, strings.TrimPrefix(server.URL, "http://"))
 	}
-	n := len(drupal.Journal().Entries(0))
-	must.Expect(t, n == 0, "the journal has %d entries, expected none", n)
+	must.Equal(t, len(drupal.Journal().Entries(0)), 0, "entries of the journal")
 	healthy(t, 1, server.URL) // a request, by contrast, takes the fault and is recorded
-	n = len(drupal.Journal().Entries(0))
-	must.Expect(t, n == 1, "the journal has %d entries after a request, expected 1", n)
+	must.Equal(t, len(drupal.Journal().Entries(0)), 1, "entries of the journal after a request")
 }
 
 // A certificate names the bridge's public address, which a loopback address is not.

@@ -132,8 +132,7 @@ func interruptEndsEverything(t *testing.T, jobs int) {
 	for range 2 * jobs {
 		await(t, run.gone, "each bridge and its child to be gone")
 	}
-	code := run.ProcessState.ExitCode()
-	must.Expect(t, code == exitNoVerdict, "expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
+	must.Equal(t, run.ProcessState.ExitCode(), exitNoVerdict, "exit code, with %s", run.stderr.String())
 	report := must.Get(reports.ReadFile(filepath.Join(run.dir, "report.json")))(t)
 	must.Expect(t, strings.Contains(report.CutShort, "interrupt") && len(report.Results) > 0,
 		"expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)

@@ -91,9 +91,7 @@ func Listen(addr string, o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Keys == nil {
-		o.Keys = &Keys{}
-	}
+	o.Keys = cmp.Or(o.Keys, &Keys{})
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("start the authorization server: %w", err)

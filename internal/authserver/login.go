@@ -197,14 +197,22 @@ func show(w http.ResponseWriter, status int, p pageContent) {
 	page.Execute(w, p) //nolint:errcheck // the browser has gone
 }
 
+// readForm reads the form of a request, or shows why it cannot.
+func readForm(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	err := r.ParseForm()
+	if err != nil {
+		show(w, http.StatusBadRequest, pageContent{Title: "This form cannot be read"})
+	}
+	return err == nil
+}
+
 // asked are the parameters of an authorization request that the page sends again.
 var asked = []string{"response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method", "resource", "scope"}
 
 // authorize is the authorization endpoint: a page with a login, and back to the client with a code for S256.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, fails Misbehaviour) {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	if err := r.ParseForm(); err != nil {
-		show(w, http.StatusBadRequest, pageContent{Title: "This form cannot be read"})
+	if !readForm(w, r) {
 		return
 	}
 	g := grant{client: r.Form.Get("client_id"), redirect: r.Form.Get("redirect_uri"), challenge: r.Form.Get("code_challenge"), resource: r.Form.Get("resource"), scope: r.Form.Get("scope")}
@@ -272,9 +280,7 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) {
 
 // decideDevice is the page on which a person types in the code of a device.
 func (s *Server) decideDevice(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	if err := r.ParseForm(); err != nil {
-		show(w, http.StatusBadRequest, pageContent{Title: "This form cannot be read"})
+	if !readForm(w, r) {
 		return
 	}
 	var login grant

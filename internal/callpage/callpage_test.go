@@ -107,8 +107,7 @@ func TestReport(t *testing.T) {
 	for address, want := range map[string]string{
 		target + "/mcp?a=1": "/mcp?a=1", target: "/base", "http://127.0.0.1:99/mcp/tools/list": "/mcp/tools/list", target + "@evil.example/x": "/base@evil.example/x", "x": "/",
 	} {
-		got := pathOf(address, target+"/")
-		must.Expect(t, got == want, "%s is the path %s, want %s", address, got, want)
+		must.Equal(t, pathOf(address, target+"/"), want, "path of %s", address)
 	}
 	for body, want := range map[string]string{
 		`{"name": "t", "arguments": {"n": 1.0}}`: `REST t {"n": 1.0}`, `{"name": "t"}`: "", `{"name": "t", "arguments": {}, "x": 1}`: "", `[]`: "",

@@ -51,8 +51,7 @@ func TestCulpritRule(t *testing.T) {
 			}
 			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: c.blocked[blocked]}
 			r.settle()
-			got := r.results[blocked].Verdict
-			must.Expect(t, got == c.want, "it is %s, want %s", got, c.want)
+			must.Equal(t, r.results[blocked].Verdict, c.want, "the verdict")
 		})
 	}
 }

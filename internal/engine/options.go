@@ -284,7 +284,7 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	r := &check.Environment{
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
-			Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers,
+			Seed: cmp.Or(o.Seed, 1), Cases: cmp.Or(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers,
 			Redact: o.Redactor(), Wrong: cmp.Or(o.Pass.Wrong, &atomic.Int32{}),
 			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},
@@ -293,7 +293,7 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	if o.Sample > 0 {
 		r.Cases = min(r.Cases, o.Sample)
 	}
-	r.PageSize, r.Credentials = defaulted(r.PageSize, 50), maps.Clone(r.Credentials)
+	r.PageSize, r.Credentials = cmp.Or(r.PageSize, 50), maps.Clone(r.Credentials)
 	if r.Credentials == nil {
 		r.Credentials = map[check.Identity]check.Credentials{}
 	}
@@ -334,15 +334,8 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	if o.Connection.Rate > 0 {
 		limit = rate.NewLimiter(rate.Limit(o.Connection.Rate), 1)
 	}
-	r.Start(defaulted(o.Connection.Timeout, 10*time.Second), limit)
+	r.Start(cmp.Or(o.Connection.Timeout, 10*time.Second), limit)
 	return r, nil
-}
-
-func defaulted[T int | time.Duration | int64](value, otherwise T) T {
-	if value == 0 {
-		return otherwise
-	}
-	return value
 }
 
 // selection turns the globs into the set of clauses that the run tests.

@@ -104,7 +104,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	}
 	s := &Session{env: env, options: o, target: target, started: time.Now(), results: map[string]reports.Result{}}
 	s.undo = append(s.undo, env.Transport.CloseIdleConnections)
-	limit := defaulted(o.RunTimeout, runTimeout)
+	limit := cmp.Or(o.RunTimeout, runTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errRunTimeout)
 	ctx, end := context.WithCancelCause(ctx)
 	env.End = func(error) {} // a bridge that never accepts a connection is no bridge that has ended

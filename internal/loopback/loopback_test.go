@@ -12,7 +12,6 @@ func TestIs(t *testing.T) {
 		"": false, ":80": false, "0.0.0.0": false, "192.0.2.1": false, "a.localhost": false, "localhost.example": false, "127.0.0.1.example:80": false,
 		"127.0.0.1:80.example": false, "127.1": false, "evil-localhost": false,
 	} {
-		got := Is(host)
-		must.Expect(t, got == want, "Is(%q) = %t, want %t", host, got, want)
+		must.Equal(t, Is(host), want, "Is(%q)", host)
 	}
 }

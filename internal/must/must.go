@@ -3,8 +3,10 @@
 package must
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 )
 
@@ -36,6 +38,38 @@ func Expect(t tester, holds bool, format string, args ...any) {
 	t.Helper()
 	if !holds {
 		t.Errorf(format, args...)
+	}
+}
+
+// Equal is Expect for a value that is as wanted; what says of what it is.
+func Equal[T comparable](t tester, got, want T, what string, args ...any) {
+	t.Helper()
+	Expect(t, got == want, "%s: got %v, want %v", fmt.Sprintf(what, args...), got, want)
+}
+
+// Has is Expect for a text that contains another.
+func Has(t tester, text, part, what string, args ...any) {
+	t.Helper()
+	Expect(t, strings.Contains(text, part), "%s: got %s, want it to contain %s", fmt.Sprintf(what, args...), text, part)
+}
+
+// Lacks is Expect for a text that does not contain another.
+func Lacks(t tester, text, part, what string, args ...any) {
+	t.Helper()
+	Expect(t, !strings.Contains(text, part), "%s: got %s, want it not to contain %s", fmt.Sprintf(what, args...), text, part)
+}
+
+// Say is Expect for an error that says something, "" for any error; of says of what it is.
+func Say(t tester, err error, says string, of ...any) {
+	t.Helper()
+	Expect(t, err != nil && strings.Contains(err.Error(), says), "%v: the error is %v, want one that says %q", of, err, says)
+}
+
+// Refuse is Say for a function that returns a value instead of an error: must.Refuse(Parse(text))(t, "line 3").
+func Refuse[T any](value T, err error) func(t tester, says string, of ...any) {
+	return func(t tester, says string, of ...any) {
+		t.Helper()
+		Say(t, err, says, append(of, value)...)
 	}
 }
 

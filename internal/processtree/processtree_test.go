@@ -83,8 +83,7 @@ func TestCloseGivesTimeToEnd(t *testing.T) {
 	go func() { waited <- cmd.Wait() }()
 	g.Close(10 * time.Second)
 	<-waited
-	code := cmd.ProcessState.ExitCode()
-	must.Expect(t, code == 7, "the program ended with %s, expected its own exit code 7", cmd.ProcessState)
+	must.Equal(t, cmd.ProcessState.ExitCode(), 7, "exit code of the program")
 }
 
 // What forks while it is asked to end leaves none behind that was not asked.

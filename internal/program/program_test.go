@@ -28,6 +28,5 @@ func TestTheProgramIsLinkedOnce(t *testing.T) {
 
 func TestANamedProgramIsTaken(t *testing.T) {
 	t.Setenv("BRIDGECHECK", "/opt/bridgecheck")
-	got := Build(t)
-	must.Expect(t, got == "/opt/bridgecheck", "got %s", got)
+	must.Equal(t, Build(t), "/opt/bridgecheck", "the program")
 }

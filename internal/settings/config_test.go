@@ -120,8 +120,7 @@ invocations:
 `)))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
-	got := string(o.Callers.Invocations[0].Arguments)
-	must.Expect(t, got == want, "the arguments are\n%s\nwant\n%s", got, want)
+	must.Equal(t, string(o.Callers.Invocations[0].Arguments), want, "the arguments")
 }
 
 func TestASecretLosesWhatEditorsAdd(t *testing.T) {

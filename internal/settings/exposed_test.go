@@ -29,7 +29,6 @@ func TestExposes(t *testing.T) {
 		"http://bridge.example.org": true, "HTTP://192.0.2.1:8080/x": true, "http://[2001:db8::1]": true, "http://localhost.example.org": true, "http://127.0.0.1.example.org": true,
 		"https://bridge.example.org": false, "http://localhost:8080": false, "http://LocalHost.": false, "http://a.localhost": false, "http://127.8.9.1": false, "http://[::1]:80": false, "": false, "%": false,
 	} {
-		got := settings.Exposes(address)
-		must.Expect(t, got == want, "Exposes(%q) = %t, expected %t", address, got, want)
+		must.Equal(t, settings.Exposes(address), want, "Exposes(%q)", address)
 	}
 }

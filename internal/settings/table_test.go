@@ -94,8 +94,7 @@ func TestAsOptions(t *testing.T) {
 		"try `bridgecheck run --only 'x'`":     "try `bridgecheck run --only 'x'`",
 		"no flag, but -- and --nosuch":         "no flag, but -- and --nosuch",
 	} {
-		got := settings.AsOptions(in)
-		must.Expect(t, got == want, "%q becomes %q, want %q", in, got, want)
+		must.Equal(t, settings.AsOptions(in), want, "what becomes of %q", in)
 	}
 }
 
@@ -117,8 +116,7 @@ func TestFlagsOfAGoSuite(t *testing.T) {
 		t.Errorf("the suite is given %+v", g)
 	}
 	t.Setenv("BRIDGE_SEED", "many")
-	_, err := given(t.Context())
-	must.Expect(t, err != nil && strings.Contains(err.Error(), "BRIDGE_SEED"), "a seed that is no number: %v", err)
+	must.Refuse(given(t.Context()))(t, "BRIDGE_SEED", "a seed that is no number")
 }
 
 // The run waits longer than the bridge may; two values that contradict each other are an error with both.
@@ -164,12 +162,10 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		got, err := settings.SecretFromEnv(s.Env)
 		must.Expect(t, got == "hunter2" && err == nil, "%s_FILE gives %q, %v", s.Env, got, err)
 		t.Setenv(s.Env, "other")
-		_, err = settings.SecretFromEnv(s.Env)
-		must.Expect(t, err != nil, "%s and its _FILE are both taken", s.Env)
+		must.Refuse(settings.SecretFromEnv(s.Env))(t, "", s.Env)
 		t.Setenv(s.Env, "")
 		t.Setenv(s.Env+"_FILE", path+"-nosuch")
-		_, err = settings.SecretFromEnv(s.Env)
-		must.Expect(t, err != nil, "%s_FILE may name a file that is not there", s.Env)
+		must.Refuse(settings.SecretFromEnv(s.Env))(t, "", s.Env)
 	}
 }
 

@@ -11,16 +11,14 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"page", "page", 0}, {"descrbe", "describe", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		got := Distance(c.a, c.b)
-		must.Expect(t, got == c.want, "Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		must.Equal(t, Distance(c.a, c.b), c.want, "Distance(%q, %q)", c.a, c.b)
 	}
 }
 
 func TestAmong(t *testing.T) {
 	commands := []string{"run", "report"}
 	for word, want := range map[string]string{"repot": "did you mean report?", "something": "there are run, report"} {
-		got := Among(word, commands)
-		must.Expect(t, got == want, "Among(%q) = %q, want %q", word, got, want)
+		must.Equal(t, Among(word, commands), want, "Among(%q)", word)
 	}
 }
 
@@ -33,11 +31,8 @@ func TestNearest(t *testing.T) {
 		{"something", "run", ""},
 		{"", "run", ""},
 	} {
-		got := Nearest(c.word, commands)
-		must.Expect(t, got == c.nearest, "Nearest(%q) = %q, want %q", c.word, got, c.nearest)
-		got = Near(c.word, commands)
-		must.Expect(t, got == c.near, "Near(%q) = %q, want %q", c.word, got, c.near)
+		must.Equal(t, Nearest(c.word, commands), c.nearest, "Nearest(%q)", c.word)
+		must.Equal(t, Near(c.word, commands), c.near, "Near(%q)", c.word)
 	}
-	got := Nearest("x", nil) + Near("x", nil)
-	must.Expect(t, got == "", "of nothing the nearest is %q", got)
+	must.Equal(t, Nearest("x", nil)+Near("x", nil), "", "the nearest of nothing")
 }

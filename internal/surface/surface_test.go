@@ -151,8 +151,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"tools_lock": "9"}`:              "reads version 1",
 		`{"tools_lock": "1", "tools": [{"callers": ["x"], "tool": {"name": "a"}}]}`: `the caller "x"`,
 	} {
-		_, err := surface.Parse([]byte(text), "agent")
-		must.Expect(t, err != nil && strings.Contains(err.Error(), says), "%s: want an error with %q, got %v", text, says, err)
+		must.Refuse(surface.Parse([]byte(text), "agent"))(t, says, text)
 	}
 	for _, text := range []string{`{"result": {"tools": [{"name": "a"}]}}`, `[{"tools": [{"name": "a"}], "nextCursor": "x"}, {"tools": []}]`, `[{"name": "a"}]`} {
 		s, err := surface.Parse([]byte(text), "agent")
@@ -189,8 +188,7 @@ func TestFormatsShowHostileTexts(t *testing.T) {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}
-	err := d.Write(&bytes.Buffer{}, "html", "1", nil)
-	must.Expect(t, err != nil, "want an error for an unknown format")
+	must.Say(t, d.Write(&bytes.Buffer{}, "html", "1", nil), "", "want an error for an unknown format")
 }
 
 // What is read reads back as the same lock.
@@ -218,6 +216,5 @@ func TestADeviceIsNoSurface(t *testing.T) {
 	if _, err := os.Stat(device); err != nil {
 		t.Skipf("there is no %s: %v", device, err)
 	}
-	_, err := surface.Read(device, "agent")
-	must.Expect(t, err != nil && strings.Contains(err.Error(), "larger than"), "got %v", err)
+	must.Refuse(surface.Read(device, "agent"))(t, "larger than")
 }

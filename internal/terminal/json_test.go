@@ -13,8 +13,7 @@ import (
 func TestJSON(t *testing.T) {
 	const in = "{\"a\u202e\": \"\u009b31m ##[error] ###\U000E0041 é\u2028\", \"b\": [1.10]}\r\n"
 	const want = `{"a\u202e": "\u009b31m #\u0023[error] #\u0023\u0023\udb40\udc41 é\u2028", "b": [1.10]}` + "\r\n"
-	got := string(JSON([]byte(in)))
-	must.Expect(t, got == want, "JSON gives\n%s, want\n%s", got, want)
+	must.Equal(t, string(JSON([]byte(in))), want, "JSON")
 }
 
 func FuzzJSON(f *testing.F) {

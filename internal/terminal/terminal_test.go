@@ -23,8 +23,7 @@ func TestVisible(t *testing.T) {
 		"\uFEFF\U000E0041\uFFFF":   `\ufeff\U000e0041\uffff`,
 		"::error::x ##[y]":         "::error::x ##[y]",
 	} {
-		got := Visible(in)
-		must.Expect(t, got == want, "Visible(%q) = %q, want %q", in, got, want)
+		must.Equal(t, Visible(in), want, "Visible(%q)", in)
 	}
 }
 
@@ -44,8 +43,7 @@ func TestEscape(t *testing.T) {
 		"## heading":                   "## heading",
 		"\x1b]0;title\x07":             `\x1b]0;title\x07`,
 	} {
-		got := Escape(in)
-		must.Expect(t, got == want, "Escape(%q) = %q, want %q", in, got, want)
+		must.Equal(t, Escape(in), want, "Escape(%q)", in)
 	}
 }
 

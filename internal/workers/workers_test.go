@@ -96,8 +96,7 @@ func TestEveryCheckIsTestedOnce(t *testing.T) {
 	}))(t)
 	for i := range parts {
 		for _, id := range clauses {
-			n := seen[fmt.Sprintf("%s in pass %d", id, i)]
-			must.Expect(t, n == 1, "%s was tested %d times in pass %d", id, n, i)
+			must.Equal(t, seen[fmt.Sprintf("%s in pass %d", id, i)], 1, "how often %s was tested in pass %d", id, i)
 		}
 		tested := 0
 		for _, p := range parts[i] {
@@ -142,8 +141,7 @@ func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
 				return work(ctx, n, w)
 			}, twoPasses(false), Observer{Started: func(string) {}, Finished: func(reports.Result) string { return "" }})
 			must.Assert(t, err == nil && ctx.Err() == nil, "%v %v", err, ctx.Err())
-			n := int(started.Load())
-			must.Expect(t, n == c.want, "%d workers started, want %d", n, c.want)
+			must.Equal(t, int(started.Load()), c.want, "workers that started")
 			for i := range parts {
 				must.Expect(t, len(parts[i]) == 1 && len(parts[i][0].Report.Results) == len(clauses), "the parts of pass %d are %v", i, parts[i])
 			}

@@ -350,8 +350,7 @@ func TestANotificationChangesNoOtherResponse(t *testing.T) {
 	agent, _ := site.User("agent")
 	_, want := post(openToAll(t, site), *agent, body)
 	must.Assert(t, strings.Contains(want, `{"any":1}`) && strings.Contains(want, `{"load":1.0}`), "the mock responds %s", want)
-	got := startPHP(t, dir).send(call(*agent, body))
-	must.Expect(t, got == want, "PHP:  %s\nmock: %s", got, want)
+	must.Equal(t, startPHP(t, dir).send(call(*agent, body)), want, "PHP, beside the mock")
 }
 
 // collection is what the mock shows to who may run everything.
@@ -425,12 +424,8 @@ func TestPasswordsAreNotServed(t *testing.T) {
 // A module must not mix with what is there, and has a class for each method.
 func TestWrite(t *testing.T) {
 	site, dir := exported(t, "default", 3)
-	if err := Write(dir, site, Options{JSONRPC: 3}); err == nil || !strings.Contains(err.Error(), "is not empty") {
-		t.Error("a directory with a module is written to:", err)
-	}
-	if err := Write(filepath.Join(t.TempDir(), "other"), site, Options{JSONRPC: 4}); err == nil || !strings.Contains(err.Error(), "give 2 or 3") {
-		t.Error("a line that there is not:", err)
-	}
+	must.Say(t, Write(dir, site, Options{JSONRPC: 3}), "is not empty")
+	must.Say(t, Write(filepath.Join(t.TempDir(), "other"), site, Options{JSONRPC: 4}), "give 2 or 3")
 	classes, err := os.ReadDir(filepath.Join(dir, "src/Plugin", Name, "Method"))
 	must.Expect(t, err == nil && len(classes) == len(site.Methods), "%d classes for %d methods: %v", len(classes), len(site.Methods), err)
 }

@@ -89,18 +89,37 @@ func (x *Exchange) Reset() {
 func (x *Exchange) Close() { x.hangUp(func(net.Conn) {}) }
 
 func (x *Exchange) hangUp(before func(net.Conn)) {
-	conn, _, err := x.hijack()
-	if err != nil {
-		x.Drop()
-		return
+	if conn, _ := x.take(); conn != nil {
+		before(conn)
+		conn.Close()
 	}
-	x.Done = true
-	before(conn)
-	conn.Close()
 }
 
 func (x *Exchange) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(x.w).Hijack()
+}
+
+// take takes the connection from net/http; nil where that does not give it, so that the connection ends.
+func (x *Exchange) take() (net.Conn, *bufio.ReadWriter) {
+	conn, rw, err := x.hijack()
+	if err != nil {
+		x.Drop()
+		return nil, nil
+	}
+	x.Done = true
+	return conn, rw
+}
+
+// sendPast writes the response onto a connection past net/http.
+func (x *Exchange) sendPast(rw *bufio.ReadWriter, header http.Header, body func(io.Writer) (int, error), more []byte) {
+	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
+	_ = header.Write(rw)
+	_, _ = rw.WriteString("\r\n")
+	n, _ := body(rw)
+	_, _ = rw.Write(more)
+	_ = rw.Flush() // a client that went away is no error of the site
+	x.noteHead()
+	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
 }
 
 // excessTime is how long a connection with more bytes than a response has stays open.
@@ -115,22 +134,13 @@ func (x *Exchange) SendAndClose() { x.sendAndClose(nil, 0) }
 
 // sendAndClose closes the connection after a time in which it reads nothing.
 func (x *Exchange) sendAndClose(more []byte, after time.Duration) {
-	conn, rw, err := x.hijack()
-	if err != nil {
-		x.Drop()
+	conn, rw := x.take()
+	if conn == nil {
 		return
 	}
-	x.Done = true
 	header := x.Response.Header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(x.Response.Body)))
-	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
-	_ = header.Write(rw)
-	_, _ = rw.WriteString("\r\n")
-	n, _ := rw.Write(x.Response.Body)
-	_, _ = rw.Write(more)
-	_ = rw.Flush() // a client that went away is no error of the site
-	x.noteHead()
-	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
+	x.sendPast(rw, header, func(w io.Writer) (int, error) { return w.Write(x.Response.Body) }, more)
 	go func() {
 		defer conn.Close()
 		_ = conn.SetReadDeadline(time.Now().Add(after))
@@ -153,22 +163,14 @@ func (x *Exchange) SendUnended() {
 
 // sendUnchecked writes the response onto the connection past net/http, with a header that says how the body is framed.
 func (x *Exchange) sendUnchecked(name, value string, body func(io.Writer) (int, error)) {
-	conn, rw, err := x.hijack()
-	if err != nil {
-		x.Drop()
+	conn, rw := x.take()
+	if conn == nil {
 		return
 	}
-	x.Done = true
 	defer conn.Close()
 	header := x.Response.Header.Clone()
 	header.Del("Content-Length")
 	header.Set(name, value)
 	header.Set("Connection", "close")
-	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
-	_ = header.Write(rw)
-	_, _ = rw.WriteString("\r\n")
-	n, _ := body(rw)
-	_ = rw.Flush() // a client that went away is no error of the site
-	x.noteHead()
-	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
+	x.sendPast(rw, header, body, nil)
 }

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/port"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
@@ -163,8 +165,8 @@ var kinds = map[string]kind{
 	RemoteRef:     {text: "adds methods whose schemas refer to another host (location), and a link to a further page there", runs: true, only: route.Methods, act: remoteRef},
 	DeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, only: route.Methods, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
 	DuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, only: route.Methods, act: rewrite(duplicateFirst)},
-	Refuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", acts: onPort, needs: aDelay, arm: refuse},
-	Deaf:          {text: "lets connecting clients time out for a while (delay); the mock must listen by itself, on a system that allows it", acts: onPort, needs: aDelay, arm: ignore},
+	Refuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", acts: onPort, needs: aDelay, arm: onThePort((*port.Port).Refuse)},
+	Deaf:          {text: "lets connecting clients time out for a while (delay); the mock must listen by itself, on a system that allows it", acts: onPort, needs: aDelay, arm: onThePort((*port.Port).Ignore)},
 }
 
 func aDelay(f Fault) error {
@@ -187,20 +189,14 @@ func rememberSite(a *armed, m Machine, _ func()) (err error) {
 	return err
 }
 
-func refuse(a *armed, m Machine, over func()) error {
-	p, err := m.Port()
-	if err != nil {
-		return err
+// onThePort arms a fault of the port itself, which ends when the port is open again.
+func onThePort(act func(p *port.Port, delay time.Duration, over func()) error) func(a *armed, m Machine, over func()) error {
+	return func(a *armed, m Machine, over func()) error {
+		p, err := m.Port()
+		if err != nil {
+			return err
+		}
+		a.end = p.Open
+		return act(p, a.Delay, over)
 	}
-	a.end = p.Open
-	return p.Refuse(a.Delay, over)
-}
-
-func ignore(a *armed, m Machine, over func()) error {
-	p, err := m.Port()
-	if err != nil {
-		return err
-	}
-	a.end = p.Open
-	return p.Ignore(a.Delay, over)
 }

@@ -156,10 +156,8 @@ func FuzzRedaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, authorization, cookie, query string) {
 		const secret = "xyzzy-s3cret"
 		h := redactHeader(http.Header{"Authorization": {authorization + secret}, "Cookie": {cookie + "=" + secret}})
-		shown := fmt.Sprint(h)
-		must.Expect(t, !strings.Contains(shown, secret), "the header shows the secret: %s", shown)
-		shown = redactQuery("token=" + secret + "&" + query)
-		must.Expect(t, !strings.Contains(shown, secret), "the query shows the secret: %s", shown)
+		must.Lacks(t, fmt.Sprint(h), secret, "the header")
+		must.Lacks(t, redactQuery("token="+secret+"&"+query), secret, "the query")
 		cookiesOf(http.Header{"Cookie": {cookie}})
 	})
 }

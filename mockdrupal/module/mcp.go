@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	_ "embed" // of the interface
 	"net/http"
 	"slices"
@@ -209,9 +210,7 @@ func callTool(v *mockdrupal.Visit, params *php.Array) (php.Value, *mockdrupal.Ex
 		return nil, &mockdrupal.Exception{Message: "Tool not found: " + name, JSONRPC: true}
 	}
 	arguments, _ := params.Member("arguments").(*php.Array)
-	if arguments == nil {
-		arguments = &php.Array{}
-	}
+	arguments = cmp.Or(arguments, &php.Array{})
 	result, message, detail, ok := v.Call(m.ID, arguments)
 	if !ok {
 		if detail, _, _ = strings.Cut(detail, ". Adaptor "); detail != "" && message == "Invalid Params" {

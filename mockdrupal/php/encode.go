@@ -43,48 +43,36 @@ func appendValue(b []byte, v Value, depth int) ([]byte, error) {
 	case Literal:
 		return appendLiteral(b, v), nil
 	case Object:
-		return appendMembers(b, v.Array, depth+1)
+		return appendArray(b, v.Array, true, depth+1)
 	case *Array:
-		if !v.IsList() {
-			return appendMembers(b, v, depth+1)
-		}
-		return appendList(b, v, depth+1)
+		return appendArray(b, v, !v.IsList(), depth+1)
 	default:
 		panic("php: no PHP value: " + strconv.Quote(TypeName(v)))
 	}
 }
 
-func appendList(b []byte, a *Array, depth int) (_ []byte, err error) {
+// appendArray writes an array as an object, which has its keys, or as a list.
+func appendArray(b []byte, a *Array, object bool, depth int) (_ []byte, err error) {
 	if depth > MaxDepth {
 		return b, ErrDepth
 	}
-	b = append(b, '[')
+	brackets := "[]"
+	if object {
+		brackets = "{}"
+	}
+	b = append(b, brackets[0])
 	for i, v := range a.values {
 		if i > 0 {
 			b = append(b, ',')
+		}
+		if object {
+			b = append(AppendString(b, a.keys[i].String()), ':')
 		}
 		if b, err = appendValue(b, v, depth); err != nil {
 			return b, err
 		}
 	}
-	return append(b, ']'), nil
-}
-
-func appendMembers(b []byte, a *Array, depth int) (_ []byte, err error) {
-	if depth > MaxDepth {
-		return b, ErrDepth
-	}
-	b = append(b, '{')
-	for i, v := range a.values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(AppendString(b, a.keys[i].String()), ':')
-		if b, err = appendValue(b, v, depth); err != nil {
-			return b, err
-		}
-	}
-	return append(b, '}'), nil
+	return append(b, brackets[1]), nil
 }
 
 // formatFloat prints f with so many digits, or for -1 the fewest that give it back, in PHP's layout: 1, 0.0001, 1.0e-5,

@@ -51,8 +51,7 @@ func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
 func TestFloatsInStringsHaveFourteenDigits(t *testing.T) {
 	for f, want := range map[float64]string{1: "1", 0.1: "0.1", 1.0 / 3: "0.33333333333333", 2.0 / 3 * 1e20: "6.6666666666667E+19", 1e14: "1.0E+14",
 		99999999999999: "99999999999999", 999999999999999: "1.0E+15", 0.00001: "1.0E-5", math.Inf(-1): "-INF", math.Copysign(0, -1): "-0"} {
-		got := php.ToString(f)
-		must.Expect(t, got == want, "%v is %q, want %q", f, got, want)
+		must.Equal(t, php.ToString(f), want, "%v as text", f)
 	}
 }
 
@@ -163,8 +162,7 @@ func TestCursorsAndPagesAsPHPReadsThem(t *testing.T) {
 	for cursor, want := range map[string]int64{
 		"NTA=": 50, "NTA": 50, "NTAK": 50, "MTAuOQ==": 10, "MWUx": 10, "IDEw": 10, "MTBhYmM=": 10, "LTU=": -5, "!!!!": 0, "abc": 0, "": 0, "NTAx5": 501, "MWU5OTk=": 0,
 	} {
-		got := php.ToInt(php.Base64Decode(cursor))
-		must.Expect(t, got == want, "cursor %q is %d, want %d", cursor, got, want)
+		must.Equal(t, php.ToInt(php.Base64Decode(cursor)), want, "cursor %q", cursor)
 	}
 	for _, v := range []php.Value{"99999999999999999999", 1e300} {
 		n := php.ToInt(v)

@@ -167,8 +167,7 @@ func TestProxyFaults(t *testing.T) {
 	}
 	status, body := post(t, before.URL, asAgent, call)
 	must.Expect(t, status == 200, "after all faults came %d %s", status, body)
-	_, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale})
-	must.Expect(t, err != nil && strings.Contains(err.Error(), "no discovery"), "a fault that shows earlier discovery was armed before any: %v", err)
+	must.Refuse(p.Arm(mockdrupal.Fault{Kind: fault.Stale}))(t, "no discovery", "a fault that shows earlier discovery was armed before any")
 }
 
 // Discovery can be shown as it was, to the caller who saw it.
@@ -200,14 +199,12 @@ func TestProxyBeforeASiteThatIsDown(t *testing.T) {
 	site.Close()
 	status, _ := post(t, before.URL, asAgent, `{}`)
 	must.Expect(t, status == http.StatusBadGateway, "before a dead site the proxy responds with %d, want 502", status)
-	err = p.Reachable(context.Background())
-	must.Expect(t, err != nil, "the site is down, and Reachable says nothing")
+	must.Say(t, p.Reachable(context.Background()), "", "the site is down, and Reachable says nothing")
 }
 
 func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {
 	for _, address := range []string{"ftp://site", "http://", "/path", ""} {
 		u := must.Get(url.Parse(address))(t)
-		_, err := proxy.New(u, proxy.Options{})
-		must.Expect(t, err != nil, "%q was taken for a site", address)
+		must.Refuse(proxy.New(u, proxy.Options{}))(t, "", address)
 	}
 }

@@ -7,6 +7,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ type Recorder struct {
 // New returns a recorder of what a site does.
 func New(site Site, o Options) *Recorder {
 	r := &Recorder{site: site, journal: journal.New(o.JournalLimit), log: o.Logger}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r.log = cmp.Or(r.log, slog.New(slog.DiscardHandler))
 	r.faults = fault.NewSet(machine{site, r})
 	return r
 }

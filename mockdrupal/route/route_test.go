@@ -40,8 +40,7 @@ func TestVerbIsOverriddenForPOSTOnly(t *testing.T) {
 	for method, want := range map[string]string{http.MethodPost: "PUT", http.MethodGet: "GET"} {
 		r := httptest.NewRequest(method, "/", nil)
 		r.Header.Set("X-HTTP-Method-Override", "put")
-		got := Verb(r)
-		must.Expect(t, got == want, "%s: %s, want %s", method, got, want)
+		must.Equal(t, Verb(r), want, "Verb of %s", method)
 	}
 }
 

@@ -114,8 +114,7 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 		}
 	}
 	must.Expect(t, maps.Equal(verdicts, r.ByClause()), "the page shows %v, report.json has %v", verdicts, r.ByClause())
-	h1 := chrome.Eval[string](b, `document.querySelector('h1').textContent`)
-	must.Expect(t, h1 == string(r.State()), "the page says %q, report.json %q", h1, r.State())
+	must.Equal(t, chrome.Eval[string](b, `document.querySelector('h1').textContent`), string(r.State()), "the page's heading")
 }
 
 // TestEveryFormatIsComplete names what the entry of a format lacks, and the line to add.
@@ -140,6 +139,5 @@ func TestEveryFormatIsComplete(t *testing.T) {
 			t.Errorf("format %q: add this row to %s: %s what it is for |", f.Name, strings.TrimPrefix(doc, "../../"), row)
 		}
 	}
-	rows := strings.Count(string(text), "\n| `")
-	must.Expect(t, rows == len(All()), "%s has %d formats, the table All has %d", doc, rows, len(All()))
+	must.Equal(t, strings.Count(string(text), "\n| `"), len(All()), "formats of %s", doc)
 }

@@ -60,23 +60,19 @@ func TestPage(t *testing.T) {
 		b.Run(chromedp.SetValue(`select[name=area]`, "describe"), chromedp.Evaluate[chromedp.Void](`document.querySelector('select[name=area]').dispatchEvent(new Event('input', {bubbles: true}))`))
 		b.Until(`location.hash === '#verdict=fail&area=describe'`)
 		b.Run(chromedp.Reload())
-		got = settled(b, "describe/reflects-safely")
-		must.Expect(t, got == "describe/reflects-safely", "the reloaded address shows %s", got)
-		got = chrome.Eval[string](b, `document.getElementById('shown').textContent`)
-		must.Expect(t, got == "1 of 11 clauses", "the count says %q", got)
+		must.Equal(t, settled(b, "describe/reflects-safely"), "describe/reflects-safely", "what the reloaded address shows")
+		must.Equal(t, chrome.Eval[string](b, `document.getElementById('shown').textContent`), "1 of 11 clauses", "the count")
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && ![...document.querySelectorAll('details.result')].some(d => d.hidden)`)
 		b.Run(chromedp.SendKeys(`input[name=q]`, "the mock drupal STOPPED"))
-		got = settled(b, "invoke/answers-result")
-		must.Expect(t, got == "invoke/answers-result", "the text filter leaves %s", got)
+		must.Equal(t, settled(b, "invoke/answers-result"), "invoke/answers-result", "what the text filter leaves")
 		b.Run(chromedp.SendKeys(`input[name=q]`, "!"))
 		b.Until(`!document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`button[type=reset]`))
 		b.Until(`location.hash === '' && document.getElementById('none').hidden`)
 		b.Run(chromedp.Click(`a[href="#level=SHOULD&area=invoke"]`))
 		b.Until(`location.hash === '#level=SHOULD&area=invoke'`)
-		got = settled(b, "invoke/null-result")
-		must.Expect(t, got == "invoke/null-result", "a cell of the picture leads to %s", got)
+		must.Equal(t, settled(b, "invoke/null-result"), "invoke/null-result", "where a cell of the picture leads")
 	})
 
 	t.Run("a deep link opens its clause with both sides", func(t *testing.T) {
@@ -110,8 +106,7 @@ func TestPage(t *testing.T) {
 		all := sample.Every().Escaped().Results
 		must.Expect(t, slices.ContainsFunc(all, func(r reports.Result) bool { return r.Curl != "" && r.Curl == got }),
 			"the clipboard has %q, which is the curl line of no clause", got)
-		said := chrome.Eval[string](b, `document.getElementById('announce').textContent`)
-		must.Expect(t, said == "Copied", "a screen reader gets %q", said)
+		must.Equal(t, chrome.Eval[string](b, `document.getElementById('announce').textContent`), "Copied", "what a screen reader gets")
 	})
 
 	t.Run("keys search, move and open", func(t *testing.T) {
@@ -203,8 +198,7 @@ func TestClausePage(t *testing.T) {
 	must.Do(t, os.WriteFile(path, data, 0o600))
 	b := chrome.Open(t, chrome.Start(t), "file://"+path+"#area=list&open=list/answers-json", 1280, 900)
 	b.Until(`document.getElementById('list/answers-json').open`)
-	got := settled(b, "list/answers-json list/cursor-empty")
-	must.Expect(t, got == "list/answers-json list/cursor-empty", "the filter shows %s", got)
+	must.Equal(t, settled(b, "list/answers-json list/cursor-empty"), "list/answers-json list/cursor-empty", "what the filter shows")
 	b.Picture("clauses-1280")
 }
 

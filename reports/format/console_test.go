@@ -144,8 +144,7 @@ func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
 	c.Verbose = false
 	c.Progress(2, 11, r.Results[4])
 	const want = "\r\x1b[K[1/11] list/answers-json\r\x1b[KFAIL describe/reflects-safely describe: <script>window.pw\n[2/11] describe/reflects-safely\r\x1b[K\r\x1b[K[2/11] describe/reflects-safely"
-	got := b.String()
-	must.Expect(t, got == want, "progress writes\n%q, want\n%q", got, want)
+	must.Equal(t, b.String(), want, "progress")
 }
 
 func TestConsoleFitsWhatItWritesTo(t *testing.T) {

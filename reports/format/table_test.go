@@ -21,6 +21,5 @@ func TestTableSetsBridgesSideBySide(t *testing.T) {
 	}
 	must.Expect(t, !strings.Contains(markdown, "list/answers-json"), "a clause that all pass has a row")
 	page := string(sample.Written(t, func(b *bytes.Buffer) error { return table.WriteHTML(b) }))
-	n := strings.Count(page, `<th scope="row"`)
-	must.Expect(t, n == 11, "the page has %d rows, want 11", n)
+	must.Equal(t, strings.Count(page, `<th scope="row"`), 11, "rows of the page")
 }

@@ -44,8 +44,7 @@ func TestCallerOf(t *testing.T) {
 		"params that are no JSON":        {mockdrupal.Call{Method: "plain", Params: fixtures.Raw(`{`)}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := slices.Index(sent, own.callerOf(c.call, sent))
-			must.Expect(t, got == c.want, "the call is that of row %d, want %d", got, c.want)
+			must.Equal(t, slices.Index(sent, own.callerOf(c.call, sent)), c.want, "the row of the call")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -45,9 +46,7 @@ func (c *Contract) With(extra ...Clause) (*Contract, error) {
 			whole.Capabilities = append(whole.Capabilities, Capability{Name: needs, Text: needs, Claim: "a capability of the area " + area})
 		}
 		clause.Area = area
-		if clause.Wire == "" {
-			clause.Wire = Front
-		}
+		clause.Wire = cmp.Or(clause.Wire, Front)
 		if clause.Source == "" {
 			clause.Source = "a clause of the run's own"
 		}

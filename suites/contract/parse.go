@@ -121,14 +121,10 @@ func (c *Contract) section(name string, node *yaml.Node) error {
 			c.Capabilities[i].Claim = text
 		}
 		return nil
-	case "clients":
-		for name, text := range entries(node) {
-			c.Clients = append(c.Clients, Term{name, text})
-		}
-		return nil
-	case "glossary":
-		for name, text := range entries(node) {
-			c.Glossary = append(c.Glossary, Term{name, text})
+	case "clients", "glossary":
+		terms := map[string]*[]Term{"clients": &c.Clients, "glossary": &c.Glossary}[name]
+		for term, text := range entries(node) {
+			*terms = append(*terms, Term{term, text})
 		}
 		return nil
 	}

@@ -36,7 +36,6 @@ func TestAMissingHeaderIsNamed(t *testing.T) {
 		"a 401 with another": {checktest.Response(t, 401, `{}`, "WWW-Authenticate", "Basic"), ""},
 		"no 401":             {checktest.Response(t, 200, `{}`), ""},
 	} {
-		got := m.Finding(c.r, false).Missing
-		must.Expect(t, got == c.want, "%s: got %q, want %q", name, got, c.want)
+		must.Equal(t, m.Finding(c.r, false).Missing, c.want, "%s", name)
 	}
 }

@@ -1,6 +1,7 @@
 package patience
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func (s *sending) exemptIfSiteFailed() {
 	if s.faulty || a.Err == nil && a.Status != http.StatusInternalServerError && !client.Failing(a.Status) && !isMCPError(a) {
 		return
 	}
-	limit := s.run.SiteLimit
-	if limit == 0 {
-		limit = min(s.run.Timeout/2, unknownTimeout)
-	}
+	limit := cmp.Or(s.run.SiteLimit, min(s.run.Timeout/2, unknownTimeout))
 	if why := s.SiteFailure(s.since, limit); why != "" {
 		s.exemptBySite(why)
 	}

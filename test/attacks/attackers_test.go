@@ -117,19 +117,15 @@ func attackUntilEnd(variable string) {
 		cancel()
 	}()
 	made := make([]atomic.Int64, len(kinds))
-	var wg sync.WaitGroup
-	for i, kind := range kinds {
-		for n := range kind.at {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					kind.attack(g, ctx, fmt.Sprintf("127.0.1.%d", 1+i*10+n))
-					made[i].Add(1)
-					sleep(ctx, kind.pause)
-				}
-			})
-		}
-	}
-	wg.Wait()
+	crowd(len(kinds), func(i int) {
+		crowd(kinds[i].at, func(n int) {
+			for ctx.Err() == nil {
+				kinds[i].attack(g, ctx, fmt.Sprintf("127.0.1.%d", 1+i*10+n))
+				made[i].Add(1)
+				sleep(ctx, kinds[i].pause)
+			}
+		})()
+	})()
 	h := harm{Attacks: map[string]int64{}, Sent: sent.Load(), Limited: g.limited.Load(), Secrets: g.secrets.Load()}
 	for i, kind := range kinds {
 		h.Attacks[kind.name] = made[i].Load()
@@ -205,42 +201,41 @@ func (g *siege) connect(ctx context.Context, from string) net.Conn {
 	return c
 }
 
-func slowBodies(g *siege, ctx context.Context, from string) {
-	var conns []net.Conn
-	for range 30 {
+// connectAll opens up to so many connections for an attack, and sends something on each.
+func (g *siege) connectAll(ctx context.Context, from string, many int, sends string) (all []net.Conn) {
+	for range many {
 		c := g.connect(ctx, from)
 		if c == nil {
 			break
 		}
-		conns = append(conns, c)
-		io.WriteString(c, head("/mcp/tools/invoke", "mallory", "mallory-pass", longest)+`{"name":"content.echo","arguments":{"v":"`+strings.Repeat("x", 100<<10))
+		all = append(all, c)
+		io.WriteString(c, sends)
 	}
+	return all
+}
+
+func closeAll(conns []net.Conn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func slowBodies(g *siege, ctx context.Context, from string) {
+	conns := g.connectAll(ctx, from, 30,
+		head("/mcp/tools/invoke", "mallory", "mallory-pass", longest)+`{"name":"content.echo","arguments":{"v":"`+strings.Repeat("x", 100<<10))
+	defer closeAll(conns)
 	for range 20 {
 		for _, c := range conns {
 			io.WriteString(c, strings.Repeat("x", 4<<10))
 		}
 		sleep(ctx, 100*time.Millisecond)
 	}
-	for _, c := range conns {
-		c.Close()
-	}
 }
 
 func slowReaders(g *siege, ctx context.Context, from string) {
 	body := `{"name":"content.` + []string{"large", "echo"}[rand.IntN(2)] + `","arguments":{}}`
-	var conns []net.Conn
-	for range 10 {
-		c := g.connect(ctx, from)
-		if c == nil {
-			break
-		}
-		conns = append(conns, c)
-		io.WriteString(c, strings.Repeat(head("/mcp/tools/invoke", "mallory", "mallory-pass", len(body))+body, 20))
-	}
+	defer closeAll(g.connectAll(ctx, from, 10, strings.Repeat(head("/mcp/tools/invoke", "mallory", "mallory-pass", len(body))+body, 20)))
 	sleep(ctx, 2*time.Second)
-	for _, c := range conns {
-		c.Close()
-	}
 }
 
 func flood(g *siege, ctx context.Context, from string) {
@@ -250,6 +245,7 @@ func flood(g *siege, ctx context.Context, from string) {
 			conns = append(conns, c)
 		}
 	}
+	defer closeAll(conns)
 	for _, c := range conns[max(len(conns)-5, 0):] {
 		io.WriteString(c, "GET /mcp/tools/list HTTP/1.1\r\nHost: x\r\n\r\n")
 		c.SetReadDeadline(time.Now().Add(time.Second)) //nolint:errcheck // see connect
@@ -259,9 +255,6 @@ func flood(g *siege, ctx context.Context, from string) {
 		}
 	}
 	sleep(ctx, time.Second)
-	for _, c := range conns {
-		c.Close()
-	}
 }
 
 func wrongPassword(g *siege, ctx context.Context, from string) {

@@ -152,6 +152,12 @@ type identityReply struct {
 	body   string
 }
 
+// expect is must.Expect for the status of the response.
+func (r identityReply) expect(t testing.TB, status int, what string, args ...any) {
+	t.Helper()
+	must.Expect(t, r.status == status, "%s: got %d %.300s, want %d", fmt.Sprintf(what, args...), r.status, r.body, status)
+}
+
 // identitySend sends a request; headers are pairs of name and value, of which Host is the request's own.
 func identitySend(t testing.TB, method, address, body string, headers ...string) identityReply {
 	t.Helper()

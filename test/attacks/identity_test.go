@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,11 +41,9 @@ func TestIdentitySpellingsShareWhatIsRemembered(t *testing.T) {
 		o.Credentials = []caller.Scheme{caller.Basic, caller.Bearer, caller.Cookie}
 	})
 	for _, headers := range identitySpellings() {
-		r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
-		must.Expect(t, r.status == 200, "%q: %d %s", headers, r.status, r.body)
+		identitySend(t, "GET", base+"/mcp/tools/list", "", headers...).expect(t, 200, "%q", headers)
 	}
-	n := site.counts().asked
-	must.Expect(t, n == 1, "the site was asked %d times for one account", n)
+	must.Equal(t, site.counts().asked, 1, "requests of the site for one account")
 }
 
 // No spelling of credentials, and no language, gives an account more calls than its rate.
@@ -82,8 +79,7 @@ func TestIdentityJunkDoesNotReachTheSite(t *testing.T) {
 		r := identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
 		must.Expect(t, r.status == 401 && r.header.Get("WWW-Authenticate") != "", "%q: %d %s", headers, r.status, r.body)
 	}
-	n := site.counts().asked
-	must.Expect(t, n == 0, "the site was asked %d times", n)
+	must.Equal(t, site.counts().asked, 0, "requests of the site")
 }
 
 // Languages that callers invent are not asked for: what the site is asked, and what is remembered, stays small.
@@ -130,13 +126,10 @@ func TestIdentityDiscoveriesAtOnce(t *testing.T) {
 	}
 	release := make(chan struct{})
 	site.count(func() { site.slow = release })
-	var group sync.WaitGroup
-	for i := range 200 {
-		group.Go(func() { list(i) })
-	}
+	wait := crowd(200, list)
 	time.Sleep(time.Second) // for more than may come
 	close(release)
-	group.Wait()
+	wait()
 	n := site.counts().mostRunning
 	must.Expect(t, n <= 32 && n >= 16, "%d discoveries at one time", n)
 }

@@ -96,25 +96,21 @@ func TestChunkedBodiesWithoutEnd(t *testing.T) {
 	chunk := "10000\r\n" + strings.Repeat("x", 1<<16) + "\r\n"
 	var sent atomic.Int64
 	p.besides(func() {
-		var wg sync.WaitGroup
-		for i := range bodies {
-			wg.Go(func() {
-				conn := p.open("127.0.0.1")
-				if conn == nil {
+		crowd(bodies, func(i int) {
+			conn := p.open("127.0.0.1")
+			if conn == nil {
+				return
+			}
+			path := []string{"/mcp", "/mcp/tools/invoke"}[i%2]
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", path)
+			conn.SetDeadline(time.Now().Add(15 * time.Second))
+			for range 2000 {
+				n, err := io.WriteString(conn, chunk)
+				if sent.Add(int64(n)); err != nil {
 					return
 				}
-				path := []string{"/mcp", "/mcp/tools/invoke"}[i%2]
-				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", path)
-				conn.SetDeadline(time.Now().Add(15 * time.Second))
-				for range 2000 {
-					n, err := io.WriteString(conn, chunk)
-					if sent.Add(int64(n)); err != nil {
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
+			}
+		})()
 	})
 	p.bounded(300)
 	mib := sent.Load() >> 20
@@ -125,20 +121,16 @@ func TestChunkedBodiesWithoutEnd(t *testing.T) {
 func TestLongResultsThatNobodyReads(t *testing.T) {
 	p := start(t, newSite(t))
 	p.besides(func() {
-		var wg sync.WaitGroup
-		for range 150 {
-			wg.Go(func() {
-				conn := p.open("127.0.0.1")
-				if conn == nil {
-					return
-				}
-				conn.(*net.TCPConn).SetReadBuffer(4096)
-				body := `{"name":"content.large","arguments":{}}`
-				io.WriteString(conn, head("/mcp/tools/invoke", "mallory", "mallory-pass", len(body))+body)
-				time.Sleep(4 * time.Second)
-			})
-		}
-		wg.Wait()
+		crowd(150, func(int) {
+			conn := p.open("127.0.0.1")
+			if conn == nil {
+				return
+			}
+			conn.(*net.TCPConn).SetReadBuffer(4096)
+			body := `{"name":"content.large","arguments":{}}`
+			io.WriteString(conn, head("/mcp/tools/invoke", "mallory", "mallory-pass", len(body))+body)
+			time.Sleep(4 * time.Second)
+		})()
 	})
 	p.bounded(350)
 }
@@ -188,18 +180,14 @@ func TestConnectionFlood(t *testing.T) {
 			p := start(t, newSite(t), "--header-timeout", "30s")
 			var opened atomic.Int64
 			p.besides(func() {
-				var wg sync.WaitGroup
-				for i := range c.addresses * c.each {
-					wg.Go(func() {
-						conn := p.open(fmt.Sprint("127.0.0.", 1+i%c.addresses))
-						if conn == nil {
-							return
-						}
-						opened.Add(1)
-						io.WriteString(conn, c.sends) //nolint:errcheck // it may be closed already
-					})
-				}
-				wg.Wait()
+				crowd(c.addresses*c.each, func(i int) {
+					conn := p.open(fmt.Sprint("127.0.0.", 1+i%c.addresses))
+					if conn == nil {
+						return
+					}
+					opened.Add(1)
+					io.WriteString(conn, c.sends) //nolint:errcheck // it may be closed already
+				})()
 				time.Sleep(500 * time.Millisecond) // new connections keep their places for a moment
 				for _, from := range []string{"127.0.0.1", "127.0.0.99"} {
 					for path, user := range map[string]string{"/healthz": "", "/readyz": "", "/mcp/tools/list": "agent"} {
@@ -222,15 +210,12 @@ func TestASlowToolIsFlooded(t *testing.T) {
 	p := start(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var wg sync.WaitGroup
 	var turnedAway atomic.Int64
-	for range 900 {
-		wg.Go(func() {
-			if status, body := p.call(ctx, "mallory", "content.slow", "{}"); status == 503 && strings.Contains(body, "overloaded") {
-				turnedAway.Add(1)
-			}
-		})
-	}
+	wait := crowd(900, func(int) {
+		if status, body := p.call(ctx, "mallory", "content.slow", "{}"); status == 503 && strings.Contains(body, "overloaded") {
+			turnedAway.Add(1)
+		}
+	})
 	must.Become(t, 20*time.Second, func() bool { return s.slow.Load() >= 150 }, "the flood does not reach the site")
 	for range 50 {
 		p.mustServe("during the flood")
@@ -238,7 +223,7 @@ func TestASlowToolIsFlooded(t *testing.T) {
 	running := s.slow.Load()
 	must.Expect(t, running >= 100 && running <= 200, "%d calls of one caller are at the site, want two thirds of 256 or so", running)
 	close(s.release)
-	wg.Wait()
+	wait()
 	p.bounded(200)
 }
 

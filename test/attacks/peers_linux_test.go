@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,21 +45,16 @@ func TestSites(t *testing.T) {
 			})
 			p := start(t, s, "--upstream-timeout", "3s")
 			p.besides(func() {
-				var wg sync.WaitGroup
-				for i := range 16 {
-					wg.Go(func() {
-						ctx, cancel := context.WithTimeout(context.Background(), peerWaits)
-						defer cancel()
-						user := []string{"mallory", "trudy"}[i%2]
-						status, body := p.call(ctx, user, "content.echo", `{"v":1}`)
-						must.Expect(t, status >= 400 && len(body) <= 64<<10, "%s gets %d %.300s", user, status, body)
-					})
-				}
-				wg.Wait()
+				crowd(16, func(i int) {
+					ctx, cancel := context.WithTimeout(context.Background(), peerWaits)
+					defer cancel()
+					user := []string{"mallory", "trudy"}[i%2]
+					status, body := p.call(ctx, user, "content.echo", `{"v":1}`)
+					must.Expect(t, status >= 400 && len(body) <= 64<<10, "%s gets %d %.300s", user, status, body)
+				})()
 			})
 			must.Expect(t, n.Load() != 0, "the site was not asked: nothing was attacked")
-			log := p.output.String()
-			must.Expect(t, len(log) <= 64<<10, "%d bytes are logged: %.1000s", len(log), log)
+			p.quiet(64 << 10)
 			p.bounded(peerLimit)
 		})
 	}
@@ -102,18 +96,15 @@ func TestIssuers(t *testing.T) {
 					defer cancel()
 					return p.send(ctx, "127.0.0.1", "", "GET", "/mcp/tools/list", "", bearer)
 				}
-				var wg sync.WaitGroup
-				for range 8 {
-					wg.Go(func() {
-						status, body := ask()
-						must.Expect(t, (status == 401 || status == 503) && len(body) <= 64<<10, "a caller gets %d %.300s", status, body)
-					})
-				}
+				wait := crowd(8, func(int) {
+					status, body := ask()
+					must.Expect(t, (status == 401 || status == 503) && len(body) <= 64<<10, "a caller gets %d %.300s", status, body)
+				})
 				for range 5 {
 					status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/healthz", "", nil)
 					must.Expect(t, status == 200, "/healthz: %d %s", status, body)
 				}
-				wg.Wait()
+				wait()
 				must.Expect(t, n.Load() != 0, "the authorization server was not asked: nothing was attacked")
 				if sane.Store(true); mode == "keys" {
 					status := 0
@@ -122,8 +113,7 @@ func TestIssuers(t *testing.T) {
 					}
 					must.Expect(t, status == 200, "a good token gets %d once the authorization server is itself again", status)
 				}
-				log := p.output.String()
-				must.Expect(t, len(log) <= 64<<10, "%d bytes are logged: %.1000s", len(log), log)
+				p.quiet(64 << 10)
 				p.bounded(peerLimit)
 			})
 		}
@@ -178,19 +168,15 @@ func TestIssuersSayMuch(t *testing.T) {
 				"--oauth-introspection", "--oauth-client", "bridge", "--oauth-exchange", "site")
 			began := time.Now()
 			var next atomic.Int64
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for i := next.Add(1); i <= tokens; i = next.Add(1) {
-						status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {fmt.Sprint("Bearer t", i)}})
-						if attack.served != (status == 200) || status != 200 && status != 401 && status != 429 && status != 503 {
-							t.Errorf("a caller gets %d %.300s", status, body)
-							return
-						}
+			crowd(8, func(int) {
+				for i := next.Add(1); i <= tokens; i = next.Add(1) {
+					status, body := p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {fmt.Sprint("Bearer t", i)}})
+					if attack.served != (status == 200) || status != 200 && status != 401 && status != 429 && status != 503 {
+						t.Errorf("a caller gets %d %.300s", status, body)
+						return
 					}
-				})
-			}
-			wg.Wait()
+				}
+			})()
 			asked, most := metadata.Load(), 6*(1+int64(time.Since(began)/(5*time.Second)))
 			must.Expect(t, asked != 0 && asked <= most, "the metadata were asked for %d times, want %d at most", asked, most)
 			p.bounded(peerLimit)
@@ -265,8 +251,7 @@ func TestStore(t *testing.T) {
 				"no warning says that the command line shows the store's password")
 			n := store.Count("connections")
 			must.Expect(t, n <= 10, "%d connections are opened", n)
-			log := p.output.String()
-			must.Expect(t, len(log) <= 8<<10, "%d bytes are logged: %.1000s", len(log), log)
+			p.quiet(8 << 10)
 			p.bounded(most)
 		})
 	}
@@ -284,7 +269,6 @@ func TestStoreEvents(t *testing.T) {
 		store.Add(strings.Repeat("x", 1<<20), 100)
 		time.Sleep(2 * time.Second)
 	})
-	log := p.output.String()
-	must.Expect(t, len(log) <= 8<<10, "%d bytes are logged: %.1000s", len(log), log)
+	p.quiet(8 << 10)
 	p.bounded(200)
 }

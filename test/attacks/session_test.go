@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,24 +39,18 @@ func TestSessionFloodOfAnonymousInitializes(t *testing.T) {
 	known, unknown := sessionOpen(t, base, agent...), sessionOpen(t, base)
 	sessionPing(t, base, known, agent...)
 	sessionPing(t, base, unknown)
-	var group sync.WaitGroup
 	var refused atomic.Int64
-	for range 16 {
-		group.Go(func() {
-			for range 700 { // more than all places
-				if r := identitySend(t, "POST", base+"/mcp", identityInitialize); r.status == 503 && r.header.Get("Retry-After") != "" {
-					refused.Add(1)
-				} else if r.status != 200 {
-					t.Errorf("initialize: %d %s", r.status, r.body)
-				}
+	crowd(16, func(int) {
+		for range 700 { // more than all places
+			if r := identitySend(t, "POST", base+"/mcp", identityInitialize); r.status == 503 && r.header.Get("Retry-After") != "" {
+				refused.Add(1)
+			} else if r.status != 200 {
+				t.Errorf("initialize: %d %s", r.status, r.body)
 			}
-		})
-	}
-	group.Wait()
-	status := sessionPing(t, base, known, agent...)
-	must.Expect(t, status == 200, "the session of a known caller: %d", status)
-	status = sessionPing(t, base, unknown)
-	must.Expect(t, status == 200, "an anonymous session in use: %d", status)
+		}
+	})()
+	must.Equal(t, sessionPing(t, base, known, agent...), 200, "the session of a known caller")
+	must.Equal(t, sessionPing(t, base, unknown), 200, "an anonymous session in use")
 	sessionOpen(t, base, agent...)
 }
 
@@ -69,8 +62,7 @@ func TestSessionSurvivesAReload(t *testing.T) {
 	id := sessionOpen(t, base, agent...)
 	for range 3 {
 		must.Do(t, b.Reload(bridge.Options{Drupal: site.URL, ToolOptions: bridge.ToolOptions{PageSize: 10}}))
-		status := sessionPing(t, base, id, agent...)
-		must.Expect(t, status == 200, "after a reload: %d", status)
+		must.Equal(t, sessionPing(t, base, id, agent...), 200, "after a reload")
 	}
 	status := sessionPing(t, base, id, "Authorization", identityBasic("user2", "user2-pass"))
 	must.Expect(t, status == 404, "another caller in the session: %d", status)
@@ -147,11 +139,9 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 			r := identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...)
 			must.Expect(t, r.status == 503 && strings.Contains(r.body, "overloaded") && r.header.Get("Retry-After") != "", "%v: %d %s", cause, r.status, r.body)
 		}
-		r := identitySend(t, "GET", base+"/readyz", "")
-		must.Expect(t, r.status == 200, "%v: /readyz gives %d", cause, r.status)
+		identitySend(t, "GET", base+"/readyz", "").expect(t, 200, "%v: /readyz", cause)
 		transport.exhausted.Store(nil)
-		r = identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...)
-		must.Expect(t, r.status == 200, "%v, a moment later: %d %s", cause, r.status, r.body)
+		identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, agent...).expect(t, 200, "%v, a moment later", cause)
 	}
 	// A site that is dead is still taken for dead.
 	dead := httptest.NewServer(http.NotFoundHandler())
@@ -160,6 +150,5 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 	for i := range 10 {
 		identitySend(t, "GET", base+"/mcp/tools/list", "", "Authorization", fmt.Sprint("Bearer good-", i))
 	}
-	r := identitySend(t, "GET", base+"/readyz", "")
-	must.Expect(t, r.status == 503, "/readyz of a dead site: %d", r.status)
+	identitySend(t, "GET", base+"/readyz", "").expect(t, 503, "/readyz of a dead site")
 }

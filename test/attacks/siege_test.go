@@ -233,35 +233,31 @@ func (o *outcome) String() string {
 func (g *siege) honest(lasts time.Duration) *outcome {
 	var mu sync.Mutex
 	o := &outcome{}
-	var wg sync.WaitGroup
 	end := time.Now().Add(lasts)
-	for n := range 4 {
-		wg.Go(func() {
-			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(10+n))}}
-			client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: d.DialContext}}
-			defer client.CloseIdleConnections()
-			for i := 0; time.Now().Before(end); i++ {
-				began := time.Now()
-				status, body := g.ask(client, i)
-				took := time.Since(began)
-				mu.Lock()
-				switch {
-				case status == 200:
-					o.served++
-					o.took = append(o.took, took)
-				case status == 429 || status == 503 && strings.Contains(body, `"code"`):
-					o.clean++
-				default:
-					if o.failed++; o.first == "" {
-						o.first = fmt.Sprintf("%d %.200s", status, body)
-					}
+	crowd(4, func(n int) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(10+n))}}
+		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: d.DialContext}}
+		defer client.CloseIdleConnections()
+		for i := 0; time.Now().Before(end); i++ {
+			began := time.Now()
+			status, body := g.ask(client, i)
+			took := time.Since(began)
+			mu.Lock()
+			switch {
+			case status == 200:
+				o.served++
+				o.took = append(o.took, took)
+			case status == 429 || status == 503 && strings.Contains(body, `"code"`):
+				o.clean++
+			default:
+				if o.failed++; o.first == "" {
+					o.first = fmt.Sprintf("%d %.200s", status, body)
 				}
-				mu.Unlock()
-				time.Sleep(honestPause)
 			}
-		})
-	}
-	wg.Wait()
+			mu.Unlock()
+			time.Sleep(honestPause)
+		}
+	})()
 	return o
 }
 

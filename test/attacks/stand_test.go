@@ -254,6 +254,15 @@ func (p *process) call(ctx context.Context, user, tool, arguments string) (int, 
 	return p.send(ctx, "127.0.0.1", user, "POST", "/mcp/tools/invoke", `{"name":"`+tool+`","arguments":`+arguments+`}`, nil)
 }
 
+// crowd has so many act at once, and gives what waits for all of them.
+func crowd(many int, act func(i int)) (wait func()) {
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() { act(i) })
+	}
+	return all.Wait
+}
+
 // mustServe asserts that an honest caller is served within a time in which people still wait.
 func (p *process) mustServe(when string) {
 	p.t.Helper()
@@ -293,6 +302,13 @@ func (p *process) besides(attack func()) {
 
 // mostLog is how many bytes a bridge logs under attack, and as many as program.Output keeps.
 const mostLog = 1 << 20
+
+// quiet asserts that the process logged no more than so many bytes.
+func (p *process) quiet(most int) {
+	p.t.Helper()
+	out := p.output.String()
+	must.Expect(p.t, len(out) <= most, "%d bytes are logged: %.1000s", len(out), out)
+}
 
 // bounded asserts that the process never held more than so many MiB, and logged little.
 func (p *process) bounded(most int) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,16 +69,14 @@ func TestThrottleGuessesOfOneAccount(t *testing.T) {
 		r := throttleGuess(t, base, front, "user1", "user1-pass")
 		must.Expect(t, r.status == 200, "%s with the right password, known good: %d %s", front, r.status, r.body)
 	}
-	r = throttleGuess(t, base, "list", "user2", "user2-pass")
-	must.Expect(t, r.status == 200, "another account: %d %s", r.status, r.body)
+	throttleGuess(t, base, "list", "user2", "user2-pass").expect(t, 200, "another account")
 }
 
 // One wrong password keeps nobody out.
 func TestThrottleOneWrongPassword(t *testing.T) {
 	base := identityBridge(t, newIdentitySite(t).URL)
-	r := throttleGuess(t, base, "list", "user1", "wrong")
-	must.Expect(t, r.status == 403, "the wrong password: %d", r.status)
-	r = throttleGuess(t, base, "list", "user1", "user1-pass")
+	throttleGuess(t, base, "list", "user1", "wrong").expect(t, 403, "the wrong password")
+	r := throttleGuess(t, base, "list", "user1", "user1-pass")
 	must.Expect(t, r.status == 200, "the right one after it: %d %s", r.status, r.body)
 }
 
@@ -96,23 +93,18 @@ func TestThrottleGuessesOfManyAccounts(t *testing.T) {
 			site := newIdentitySite(t)
 			base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.0/8"} })
 			throttleGuess(t, base, "list", "user1", "user1-pass")
-			var group sync.WaitGroup
 			var limited atomic.Int64
-			for worker := range 8 {
-				group.Go(func() {
-					for i := range 40 {
-						n := worker*40 + i
-						if r := throttleGuess(t, base, "list", fmt.Sprint("user", n), "wrong", "X-Forwarded-For", address(n)); r.status == 429 && r.header.Get("Retry-After") != "" {
-							limited.Add(1)
-						}
+			crowd(8, func(worker int) {
+				for i := range 40 {
+					n := worker*40 + i
+					if r := throttleGuess(t, base, "list", fmt.Sprint("user", n), "wrong", "X-Forwarded-For", address(n)); r.status == 429 && r.header.Get("Retry-After") != "" {
+						limited.Add(1)
 					}
-				})
-			}
-			group.Wait()
+				}
+			})()
 			n := site.counts().refused
 			must.Expect(t, n != 0 && n < throttleDrupalAddress && limited.Load() >= 200, "the site refused %d, %d got 429", n, limited.Load())
-			r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1))
-			must.Expect(t, r.status == 200, "who is known: %d %s", r.status, r.body)
+			throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1)).expect(t, 200, "who is known")
 		})
 	}
 }
@@ -126,8 +118,7 @@ func TestThrottleTheSameWrongPassword(t *testing.T) {
 		o.Now = func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
 	})
 	for i := range 50 {
-		r := throttleGuess(t, base, "list", "user1", "wrong")
-		must.Expect(t, r.status == 403, "try %d: %d %s", i, r.status, r.body)
+		throttleGuess(t, base, "list", "user1", "wrong").expect(t, 403, "try %d", i)
 		now.Add(int64(time.Minute))
 	}
 	n := site.counts().refused
@@ -151,8 +142,7 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 	}
 	n := site.counts().refused
 	must.Expect(t, n != 0 && n <= 50 && limited >= 50, "the site refused %d, %d got 429", n, limited)
-	r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...)
-	must.Expect(t, r.status == 200, "who is known: %d", r.status)
+	identitySend(t, "GET", base+"/mcp/tools/list", "", known...).expect(t, 200, "who is known")
 }
 
 // Who guesses the tokens that the bridge itself compares, those of its service account and of its operators, is held back
@@ -194,10 +184,8 @@ func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
 			wrong, right := ask(0, "guess-more", attacker), ask(0, "token-unused", attacker)
 			must.Expect(t, right.status == 429 && right.body == wrong.body,
 				"the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
-			r = ask(0, "token-in-use", attacker)
-			must.Expect(t, r.status == 200, "a token in use, from the same address: %d %s", r.status, r.body)
-			r = ask(0, "token-unused", other)
-			must.Expect(t, r.status == 200, "a token from another address: %d %s", r.status, r.body)
+			ask(0, "token-in-use", attacker).expect(t, 200, "a token in use, from the same address")
+			ask(0, "token-unused", other).expect(t, 200, "a token from another address")
 		})
 	}
 }
@@ -209,17 +197,13 @@ func TestThrottleGuessesAtOnce(t *testing.T) {
 	throttleGuess(t, base, "list", "user1", "user1-pass")
 	release := make(chan struct{})
 	site.count(func() { site.slow = release })
-	var group sync.WaitGroup
-	for i := range 100 {
-		group.Go(func() { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
-	}
+	wait := crowd(100, func(i int) { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
 	must.Become(t, 5*time.Second, func() bool { return site.counts().asked >= 4 }, "no guess reaches the site")
 	n := site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "%d guesses are at the site at once", n)
-	r := throttleGuess(t, base, "invoke", "user1", "user1-pass")
-	must.Expect(t, r.status == 200, "who is known, meanwhile: %d %s", r.status, r.body)
+	throttleGuess(t, base, "invoke", "user1", "user1-pass").expect(t, 200, "who is known, meanwhile")
 	close(release)
-	group.Wait()
+	wait()
 	n = site.counts().refused
 	must.Expect(t, n < throttleDrupalUser, "the site refused %d", n)
 }
@@ -254,8 +238,7 @@ func TestThrottleOverAReload(t *testing.T) {
 	for i := range 10 {
 		throttleGuess(t, base, "list", "user1", fmt.Sprint("more", i))
 	}
-	r := throttleGuess(t, base, "list", "user1", "user1-pass")
-	must.Expect(t, r.status == http.StatusOK, "who is known: %d %s", r.status, r.body)
+	throttleGuess(t, base, "list", "user1", "user1-pass").expect(t, http.StatusOK, "who is known")
 	n := site.counts().refused - before.refused
 	must.Expect(t, n <= 0, "after a reload the site refused %d more guesses", n)
 }
@@ -281,16 +264,12 @@ func TestFailuresInTheLog(t *testing.T) {
 	s := newSite(t)
 	p := start(t, s)
 	s.Close()
-	var wg sync.WaitGroup
-	for n := range 8 {
-		wg.Go(func() {
-			for i := range 400 {
-				token := fmt.Sprint("Bearer ", n, "-", i)
-				p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {token}, "Traceparent": {strings.Repeat("x", 4<<10)}})
-			}
-		})
-	}
-	wg.Wait()
+	crowd(8, func(n int) {
+		for i := range 400 {
+			token := fmt.Sprint("Bearer ", n, "-", i)
+			p.send(context.Background(), "127.0.0.1", "", "GET", "/mcp/tools/list", "", http.Header{"Authorization": {token}, "Traceparent": {strings.Repeat("x", 4<<10)}})
+		}
+	})()
 	log := p.output.String()
 	must.Expect(t, strings.Contains(log, "msg=request ") && strings.Contains(log, "unlogged="), "the log does not say what failed, and how often: %.1000s", log)
 	p.bounded(150)

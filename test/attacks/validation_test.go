@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,23 +59,19 @@ func TestOversizedValues(t *testing.T) {
 		t.Run(tool, func(t *testing.T) {
 			p := start(t, newSite(t))
 			body := arguments()
-			var wg sync.WaitGroup
 			p.besides(func() {
-				for i := range attackers {
-					wg.Go(func() {
-						patience := time.Minute
-						if i%2 == 0 {
-							patience = 300 * time.Millisecond
-						}
-						ctx, cancel := context.WithTimeout(context.Background(), patience)
-						defer cancel()
-						status, response := p.call(ctx, "mallory", tool, body)
-						must.Expect(t, status == 0 || status == 200 || status == 400 || status == 503, "%d %.300s", status, response)
-						n := strings.Count(response, `"parameter"`)
-						must.Expect(t, n <= 51, "%d violations in one response", n)
-					})
-				}
-				wg.Wait()
+				crowd(attackers, func(i int) {
+					patience := time.Minute
+					if i%2 == 0 {
+						patience = 300 * time.Millisecond
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), patience)
+					defer cancel()
+					status, response := p.call(ctx, "mallory", tool, body)
+					must.Expect(t, status == 0 || status == 200 || status == 400 || status == 503, "%d %.300s", status, response)
+					n := strings.Count(response, `"parameter"`)
+					must.Expect(t, n <= 51, "%d violations in one response", n)
+				})()
 			})
 			p.bounded(mostMiB)
 			steps := p.metric("bridge_validation_steps_total")
@@ -89,19 +84,15 @@ func TestOversizedValues(t *testing.T) {
 func TestOversizedValuesOverMCP(t *testing.T) {
 	p := start(t, newSite(t))
 	body := oversized["content.integers"]()
-	var wg sync.WaitGroup
 	p.besides(func() {
-		for range attackers {
-			wg.Go(func() {
-				message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.integers","arguments":` + body +
-					`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-				status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", "/mcp", message, map[string][]string{
-					"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"content.integers"}})
-				must.Expect(t, (status == 200 || status == 503) && len(response) <= 64<<10,
-					"%d, %d bytes: %.300s", status, len(response), response)
-			})
-		}
-		wg.Wait()
+		crowd(attackers, func(int) {
+			message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.integers","arguments":` + body +
+				`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+			status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", "/mcp", message, map[string][]string{
+				"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"content.integers"}})
+			must.Expect(t, (status == 200 || status == 503) && len(response) <= 64<<10,
+				"%d, %d bytes: %.300s", status, len(response), response)
+		})()
 	})
 	p.bounded(mostMiB)
 	steps := p.metric("bridge_validation_steps_total")
@@ -125,21 +116,15 @@ func TestOversizedEnvelopes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, newSite(t))
 			before := p.site.calls.Load()
-			var wg sync.WaitGroup
-			for _, path := range []string{"/mcp", "/mcp/tools/invoke"} {
-				for range attackers {
-					wg.Go(func() {
-						status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", path, body, map[string][]string{"Content-Encoding": {"gzip"}})
-						must.Expect(t, status >= 400 && (status < 500 || status == 503) && len(response) <= 4096,
-							"%s: %d %.300s", path, status, response)
-					})
-				}
-			}
-			wg.Wait()
+			crowd(2*attackers, func(i int) {
+				path := []string{"/mcp", "/mcp/tools/invoke"}[i%2]
+				status, response := p.send(context.Background(), "127.0.0.1", "mallory", "POST", path, body, map[string][]string{"Content-Encoding": {"gzip"}})
+				must.Expect(t, status >= 400 && (status < 500 || status == 503) && len(response) <= 4096,
+					"%s: %d %.300s", path, status, response)
+			})()
 			p.mustServe("after the attack")
 			p.bounded(200)
-			n := p.site.calls.Load() - before
-			must.Expect(t, n == 1, "the site got %d calls, want the honest one", n)
+			must.Equal(t, p.site.calls.Load()-before, 1, "calls that the site got, of which one is honest")
 		})
 	}
 }

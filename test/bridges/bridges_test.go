@@ -64,8 +64,7 @@ func TestBridges(t *testing.T) {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()
 					report, printed := run(t, binary, copied(t, b.source), "3")
-					got := report.State()
-					must.Expect(t, got == "conformant", "want conformant, saw %s\n%s", got, printed)
+					must.Equal(t, report.State(), "conformant", "the state, of %s", printed)
 				})
 			}
 			for _, v := range variants(t, b.directory) {

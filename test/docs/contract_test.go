@@ -102,8 +102,7 @@ func TestContractExamples(t *testing.T) {
 			_, err = bed.Drupal.Arm(f)
 			must.Assert(t, err == nil, "line %d: %v", e.line, err)
 		}
-		difference := e.send(target)
-		must.Expect(t, difference == "", "docs/contract.md:%d: %s", e.line, difference)
+		must.Equal(t, e.send(target), "", "docs/contract.md:%d", e.line)
 	}
 	// What only a loaded or broken bridge sends has no example.
 	without := []string{"internal_error", "invalid_request", "request_too_large", "rate_limited", "overloaded"}

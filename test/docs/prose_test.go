@@ -82,8 +82,7 @@ func TestCodeInProse(t *testing.T) {
 			for _, m := range span.FindAllStringSubmatch(line, -1) {
 				checked++
 				code := strings.ReplaceAll(m[1], `\|`, "|")
-				why := missing(code)
-				must.Expect(t, why == "", "%s:%d: `%s`: %s", page, n+1, code, why)
+				must.Equal(t, missing(code), "", "%s:%d: `%s`", page, n+1, code)
 				for _, w := range word.FindAllString(inTree.ReplaceAllString(code, ""), -1) {
 					w = strings.TrimSuffix(w, "_FILE")
 					if key, ok := strings.CutPrefix(w, "BRIDGE_"); ok {

@@ -161,23 +161,7 @@ func inSchema(change func(any) any) func(any) any {
 }
 
 // everywhere changes a value and all within it, the inner ones first.
-func everywhere(v any, change func(any) any) any {
-	switch v := v.(type) {
-	case document:
-		out := document{}
-		for name, member := range v {
-			out[name] = everywhere(member, change)
-		}
-		return change(out)
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = everywhere(item, change)
-		}
-		return change(out)
-	}
-	return change(v)
-}
+func everywhere(v any, change func(any) any) any { return change(within(v, change)) }
 
 // within changes all within a value, and not the value itself.
 func within(v any, change func(any) any) any {

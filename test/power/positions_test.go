@@ -2,7 +2,6 @@ package power
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
@@ -67,13 +66,22 @@ func onParams(change func(param document)) mutants.Mutant {
 
 // keyword changes the values of a keyword in the schemas of parameters.
 func keyword(words ...string) func(func(any) any) mutants.Mutant {
+	return inKeyword(everywhere, words...)
+}
+
+// keywordNames changes the names of the members of a keyword there.
+func keywordNames(word string) func(func(any) any) mutants.Mutant {
+	return inKeyword(func(members any, change func(any) any) any { return change(members) }, word)
+}
+
+func inKeyword(apply func(v any, change func(any) any) any, words ...string) func(func(any) any) mutants.Mutant {
 	return func(change func(any) any) mutants.Mutant {
 		return onParams(func(p document) {
 			edited(p, "schema", func(schema any) any {
 				return everywhere(schema, func(v any) any {
 					if o, ok := v.(document); ok {
 						for _, word := range words {
-							edited(o, word, func(v any) any { return everywhere(v, change) })
+							edited(o, word, func(v any) any { return apply(v, change) })
 						}
 					}
 					return v
@@ -155,10 +163,7 @@ func contents() []position {
 	return []position{
 		{"an argument, at the top", only(text, number, boolean, null, list, object), func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) {
-				params := objectIn(sent, "params")
-				for _, n := range slices.Collect(keys(params)) {
-					params[n] = change(params[n])
-				}
+				eachMember(objectIn(sent, "params"), change)
 			}})
 		}, []string{"invoke/arguments-forwarded"}, []opening{{"null for an optional parameter", null, nil}}},
 		{"the name of an argument", only(name), func(change func(any) any) mutants.Mutant {
@@ -166,18 +171,12 @@ func contents() []position {
 		}, []string{"invoke/arguments-forwarded"}, nil},
 		{"an argument, within another", values, func(change func(any) any) mutants.Mutant {
 			return site(edit{to: toCall, before: func(sent document) {
-				params := objectIn(sent, "params")
-				for _, n := range slices.Collect(keys(params)) {
-					params[n] = within(params[n], change)
-				}
+				eachMember(objectIn(sent, "params"), func(v any) any { return within(v, change) })
 			}})
 		}, []string{"invoke/arguments-forwarded"}, nil},
 		{"an argument of tools/call", values, func(change func(any) any) mutants.Mutant {
 			return onToolCall(func(params document) {
-				arguments := objectIn(params, "arguments")
-				for _, n := range slices.Collect(keys(arguments)) {
-					arguments[n] = everywhere(arguments[n], change)
-				}
+				eachMember(objectIn(params, "arguments"), func(v any) any { return everywhere(v, change) })
 			})
 		}, []string{"mcp/parity"}, nil},
 		{"a result, as a whole", only(text, number, boolean, null, list, object), func(change func(any) any) mutants.Mutant {
@@ -276,24 +275,6 @@ func contents() []position {
 	}
 }
 
-// keywordNames changes the names of the members of a keyword in the schemas of parameters.
-func keywordNames(word string) func(func(any) any) mutants.Mutant {
-	return func(change func(any) any) mutants.Mutant {
-		return onParams(func(p document) {
-			edited(p, "schema", func(schema any) any {
-				return everywhere(schema, func(v any) any {
-					if o, ok := v.(document); ok {
-						if members, ok := o[word].(document); ok {
-							o[word] = change(members)
-						}
-					}
-					return v
-				})
-			})
-		})
-	}
-}
-
 // textual is a change whose result is a text again: what stands there cannot be anything else.
 func textual(change func(any) any) func(any) any {
 	return func(v any) any {
@@ -304,12 +285,9 @@ func textual(change func(any) any) func(any) any {
 	}
 }
 
-func keys(o document) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for n := range o {
-			if !yield(n) {
-				return
-			}
-		}
+// eachMember changes the values of an object's members.
+func eachMember(o document, change func(any) any) {
+	for name, v := range o {
+		o[name] = change(v)
 	}
 }

@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -324,9 +325,7 @@ func texts() []transformation {
 	add("addresses normalised", func(s string) string {
 		if u, err := url.Parse(s); err == nil && u.Host != "" {
 			u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
-			if u.Path == "" {
-				u.Path = "/"
-			}
+			u.Path = cmp.Or(u.Path, "/")
 			return u.String()
 		}
 		return s
@@ -352,12 +351,7 @@ func texts() []transformation {
 		}
 		return s
 	})
-	to("long digits to numbers", func(s string) any {
-		if regexp.MustCompile(`^\d{16,19}$`).MatchString(s) {
-			return json.Number(s)
-		}
-		return s
-	})
+	to("long digits to numbers", coerce(`^\d{16,19}$`))
 	to("hexadecimal to numbers", func(s string) any {
 		if n, err := strconv.ParseInt(s, 0, 64); err == nil && strings.HasPrefix(s, "0x") {
 			return json.Number(strconv.FormatInt(n, 10))

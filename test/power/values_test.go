@@ -25,6 +25,18 @@ func numbers() []transformation {
 			return v
 		}})
 	}
+	where := func(name string, holds func(s string, f float64) bool, becomes func(s string, f float64) any) {
+		add(name, func(s string, f float64) any {
+			if holds(s, f) {
+				return becomes(s, f)
+			}
+			return json.Number(s)
+		})
+	}
+	rounded := func(round func(float64) float64) func(string, float64) any {
+		return func(_ string, f float64) any { return json.Number(strconv.FormatInt(int64(round(f)), 10)) }
+	}
+	zero := func(string, float64) any { return json.Number("0") }
 	formatted := func(name, format string) {
 		add(name, func(_ string, f float64) any {
 			if out := fmt.Sprintf(format, f); !math.IsInf(f, 0) {
@@ -61,18 +73,8 @@ func numbers() []transformation {
 	formatted("10 decimals", "%.10f")
 	formatted("two decimals", "%.2f")
 	formatted("no decimals", "%.0f")
-	add("cut to an integer", func(s string, f float64) any {
-		if strings.ContainsAny(s, ".eE") && math.Abs(f) < 1e15 {
-			return json.Number(strconv.FormatInt(int64(f), 10))
-		}
-		return json.Number(s)
-	})
-	add("rounded up", func(s string, f float64) any {
-		if strings.Contains(s, ".") && math.Abs(f) < 1e15 {
-			return json.Number(strconv.FormatInt(int64(math.Ceil(f)), 10))
-		}
-		return json.Number(s)
-	})
+	where("cut to an integer", func(s string, f float64) bool { return strings.ContainsAny(s, ".eE") && math.Abs(f) < 1e15 }, rounded(math.Trunc))
+	where("rounded up", func(s string, f float64) bool { return strings.Contains(s, ".") && math.Abs(f) < 1e15 }, rounded(math.Ceil))
 	within("within 16 bits", -1<<15, 1<<15-1)
 	within("within 32 bits", math.MinInt32, math.MaxInt32)
 	within("within 32 bits, unsigned", math.Inf(-1), math.MaxUint32)
@@ -92,18 +94,8 @@ func numbers() []transformation {
 		})
 	}
 	wrap("wrapped at 32 bits", 32)
-	add("small ones to zero", func(s string, f float64) any {
-		if f != 0 && math.Abs(f) < 1e-300 {
-			return json.Number("0")
-		}
-		return json.Number(s)
-	})
-	add("very small ones to zero", func(s string, f float64) any {
-		if f != 0 && math.Abs(f) < 1e-9 {
-			return json.Number("0")
-		}
-		return json.Number(s)
-	})
+	where("small ones to zero", func(_ string, f float64) bool { return f != 0 && math.Abs(f) < 1e-300 }, zero)
+	where("very small ones to zero", func(_ string, f float64) bool { return f != 0 && math.Abs(f) < 1e-9 }, zero)
 	add("zero to null", func(s string, f float64) any { return unless(f == 0, nil, json.Number(s)) })
 	add("zero to false", func(s string, f float64) any { return unless(f == 0, false, json.Number(s)) })
 	add("one to true", func(s string, _ float64) any { return unless(s == "1", true, json.Number(s)) })
@@ -129,6 +121,19 @@ func unless(met bool, then, otherwise any) any {
 		return then
 	}
 	return otherwise
+}
+
+// worthless are the values that programs leave out of lists and objects.
+var worthless = []struct {
+	name string
+	is   func(v any) bool
+}{
+	{"null", func(v any) bool { return v == nil }},
+	{"empty texts", func(v any) bool { return v == "" }},
+	{"false", func(v any) bool { return v == false }},
+	{"zero", func(v any) bool { return v == json.Number("0") }},
+	{"empty lists", func(v any) bool { l, ok := v.([]any); return ok && len(l) == 0 }},
+	{"empty objects", func(v any) bool { o, ok := v.(map[string]any); return ok && len(o) == 0 }},
 }
 
 // others are the transformations of booleans, null, lists and objects.
@@ -167,33 +172,25 @@ func others() []transformation {
 			return v
 		}})
 	}
-	drop := func(drops func(any) bool) func([]any) any {
-		return func(l []any) any { return slices.DeleteFunc(slices.Clone(l), drops) }
-	}
 	lists("sorted", func(l []any) any {
 		l = slices.Clone(l)
 		slices.SortStableFunc(l, func(a, b any) int { return strings.Compare(written(a), written(b)) })
 		return l
 	})
 	lists("reversed", func(l []any) any { l = slices.Clone(l); slices.Reverse(l); return l })
-	lists("without duplicates", func(l []any) any {
-		var kept []any
-		for _, v := range l {
-			if !slices.ContainsFunc(kept, func(k any) bool { return exact.Equal(k, v) }) {
-				kept = append(kept, v)
+	unique := func(same func(a, b any) bool) func([]any) any {
+		return func(l []any) any {
+			var kept []any
+			for _, v := range l {
+				if !slices.ContainsFunc(kept, func(k any) bool { return same(k, v) }) {
+					kept = append(kept, v)
+				}
 			}
+			return unless(len(l) == 0, l, kept)
 		}
-		return unless(len(l) == 0, l, kept)
-	})
-	lists("without duplicates, loosely", func(l []any) any {
-		var kept []any
-		for _, v := range l {
-			if !slices.ContainsFunc(kept, func(k any) bool { return fmt.Sprint(k) == fmt.Sprint(v) }) {
-				kept = append(kept, v)
-			}
-		}
-		return unless(len(l) == 0, l, kept)
-	})
+	}
+	lists("without duplicates", unique(exact.Equal))
+	lists("without duplicates, loosely", unique(func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }))
 	lists("the empty list to an object", func(l []any) any { return unless(len(l) == 0, map[string]any{}, l) })
 	lists("the empty list to null", func(l []any) any { return unless(len(l) == 0, nil, l) })
 	lists("one item instead of a list of one", func(l []any) any {
@@ -222,12 +219,9 @@ func others() []transformation {
 		}
 		return flat
 	})
-	lists("without null", drop(func(v any) bool { return v == nil }))
-	lists("without empty texts", drop(func(v any) bool { return v == "" }))
-	lists("without false", drop(func(v any) bool { return v == false }))
-	lists("without zero", drop(func(v any) bool { return v == json.Number("0") }))
-	lists("without empty lists", drop(func(v any) bool { l, ok := v.([]any); return ok && len(l) == 0 }))
-	lists("without empty objects", drop(func(v any) bool { o, ok := v.(map[string]any); return ok && len(o) == 0 }))
+	for _, v := range worthless {
+		lists("without "+v.name, func(l []any) any { return slices.DeleteFunc(slices.Clone(l), v.is) })
+	}
 	for _, n := range []int{3, 5, 10, 20, 25, 50, 100, 128, 200, 256, 500} {
 		lists(fmt.Sprintf("at most %d items", n), func(l []any) any { return l[:min(len(l), n)] })
 	}
@@ -266,29 +260,18 @@ func others() []transformation {
 			return o
 		}
 	}
-	valued := func(drops func(v any) bool) func(map[string]any) any {
-		return without(func(_ string, v any) bool { return drops(v) })
-	}
 	called := func(names ...string) func(map[string]any) any {
 		return without(func(name string, _ any) bool { return slices.Contains(names, name) })
 	}
 	objects("the empty object to a list", func(o map[string]any) any { return unless(len(o) == 0, []any{}, o) })
 	objects("the empty object to null", func(o map[string]any) any { return unless(len(o) == 0, nil, o) })
-	objects("without null", valued(func(v any) bool { return v == nil }))
-	objects("without empty texts", valued(func(v any) bool { return v == "" }))
-	objects("without false", valued(func(v any) bool { return v == false }))
-	objects("without zero", valued(func(v any) bool { return v == json.Number("0") }))
-	objects("without empty lists", valued(func(v any) bool { l, ok := v.([]any); return ok && len(l) == 0 }))
-	objects("without empty objects", valued(func(v any) bool { o, ok := v.(map[string]any); return ok && len(o) == 0 }))
+	for _, v := range worthless {
+		objects("without "+v.name, without(func(_ string, member any) bool { return v.is(member) }))
+	}
 	objects("the empty name dropped", called(""))
-	objects("__proto__ dropped", called("__proto__"))
-	objects("constructor dropped", called("constructor"))
-	objects("id dropped", called("id"))
-	objects("type dropped", called("type"))
-	objects("class dropped", called("class"))
-	objects("name dropped", called("name"))
-	objects("$ref dropped", called("$ref"))
-	objects("length dropped", called("length"))
+	for _, n := range []string{"__proto__", "constructor", "id", "type", "class", "name", "$ref", "length"} {
+		objects(n+" dropped", called(n))
+	}
 	for _, first := range []string{"_", "$", "@", "#", "."} {
 		objects("names that begin with "+first+" dropped", without(func(name string, _ any) bool { return strings.HasPrefix(name, first) }))
 	}

@@ -41,8 +41,7 @@ func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 			continue // text, not a block of commands
 		}
 		for line := range strings.Lines(part) {
-			found := passwordArgument.FindString(line)
-			must.Expect(t, found == "", "README.md shows %q in %q: take it from the environment", found, line)
+			must.Equal(t, passwordArgument.FindString(line), "", "a password in an argument of README.md, which the environment should hold, in %q", line)
 		}
 	}
 }

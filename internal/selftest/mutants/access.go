@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,19 +22,13 @@ func accessMutants() []Mutant {
 			Middleware: cancelByID()},
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
 			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
-		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: beforeBridge(func(r *http.Request) {
-			if caller(r) == "outsider" && toList(r) {
-				r.Header.Set("Authorization", basicAuth("agent"))
-			}
-		})},
+		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined,
+			Middleware: actAs("agent", func(r *http.Request) bool { return caller(r) == "outsider" && toList(r) })},
 		{Name: "list-empty-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Peer, Middleware: onDenied(toList, func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		})},
-		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: beforeBridge(func(r *http.Request) {
-			if caller(r) == "outsider" && toDescribe(r) {
-				r.Header.Set("Authorization", basicAuth("agent"))
-			}
-		})},
+		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission",
+			Middleware: actAs("agent", func(r *http.Request) bool { return caller(r) == "outsider" && toDescribe(r) })},
 		{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Middleware: onDenied(toDescribe, func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 		})},
@@ -44,13 +37,10 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
-		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list", Middleware: beforeBridge(func(r *http.Request) {
-			if r.Header.Get("Authorization") == "" && toList(r) {
-				r.Header.Set("Authorization", basicAuth("discoverer"))
-			}
-		})},
+		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list",
+			Middleware: actAs("discoverer", func(r *http.Request) bool { return authorized(r) == "" && toList(r) })},
 		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is checked for accounts only, not for anonymous callers", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			if authorized(r) != "" || r.Header.Get("Cookie") != "" {
 				return next.RoundTrip(r)
 			}
 			return onDiscovery(func(index map[string]any) { index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}} })(next).RoundTrip(r)
@@ -86,7 +76,7 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "credentials-keyed-without-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the keys of a cache are compared by a collation: base64 of other letters is the same",
 			Middleware: acceptAlike(func(r *http.Request) string {
-				header := r.Header.Get("Authorization")
+				header := authorized(r)
 				if !strings.HasPrefix(header, "Basic ") {
 					return ""
 				}
@@ -94,36 +84,22 @@ func accessMutants() []Mutant {
 			})},
 		{Name: "password-cut-at-72", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "bcrypt reads 72 bytes", Middleware: acceptLoosePassword(func(p string) string { return p[:min(len(p), 72)] })},
 		{Name: "lists-with-a-slash-for-everyone", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a cache is keyed by the path as it came, and its guard by the route",
-			Middleware: func() middleware {
-				last := newMemory[[]byte]()
-				return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-					if !strings.HasSuffix(r.URL.Path, "/mcp/tools/list/") || r.Method != http.MethodGet {
-						next.ServeHTTP(w, r)
-						return
-					}
-					x := record(next, r, nil)
-					if own := x.Send(http.MethodGet, strings.TrimSuffix(r.URL.Path, "/"), nil); own.Status == http.StatusOK && own.Method == http.MethodGet {
-						last.keep("", own.Body)
-					}
-					if body, ok := last.get(""); ok {
-						x.Status, x.Body = http.StatusOK, body
-						x.Header.Set("Content-Type", "application/json")
-					}
-					x.writeTo(w)
-				})
-			}()},
+			Middleware: shareFirstListWithSlash()},
 		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
-		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
-		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: beforeBridge(func(r *http.Request) {
-			if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-				r.Header.Set("Authorization", basicAuth("service"))
-			}
-		})},
-		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: beforeBridge(func(r *http.Request) {
-			if caller(r) == "discoverer" && toList(r) {
-				r.Header.Set("Authorization", basicAuth("admin"))
-			}
-		})},
+		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name",
+			Middleware: goodResponses(toDescribe, func(x *exchange) string {
+				if caller(x.Request) == "" {
+					return ""
+				}
+				return caller(x.Request) + "?" + x.described()
+			}, http.StatusUnauthorized, http.StatusForbidden)},
+		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account",
+			Middleware: actAs("service", func(r *http.Request) bool {
+				_, _, basic := r.BasicAuth()
+				return !basic && authorized(r) != "" && !strings.HasPrefix(authorized(r), "Bearer ")
+			})},
+		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account",
+			Middleware: actAs("admin", func(r *http.Request) bool { return caller(r) == "discoverer" && toList(r) })},
 		{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if r := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
 				x.Refuse(http.StatusForbidden, "access_denied", "You may not discover tools.")
@@ -145,7 +121,7 @@ func accessMutants() []Mutant {
 		{Name: "sessions-share-a-flight", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "lists that are under way are found by a key without the cookie",
 			Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK && x.Request.Header.Get("Cookie") != "" })},
 		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
-		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed()},
+		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed(func(x *exchange) string { return caller(x.Request) })},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusForbidden && x.lists() {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
@@ -176,7 +152,7 @@ func accessMutants() []Mutant {
 			return next.RoundTrip(r)
 		})},
 		{Name: "tokens-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk", "access/per-credential"), Origin: Imagined, Why: "only Basic credentials are copied to the call", Transport: onCall(func(r *http.Request, _ map[string]any) {
-			if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+			if strings.HasPrefix(authorized(r), "Bearer ") {
 				r.Header.Del("Authorization")
 			}
 		})},
@@ -199,10 +175,8 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "loopback-by-its-headers-acts-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
 			Why: "who calls from the machine itself is trusted, and X-Forwarded-For says who does",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if r.Header.Get("X-Forwarded-For") == "127.0.0.1" && r.Header.Get("Authorization") == "" {
-					r.Header.Set("Authorization", basicAuth("service"))
-				}
+			Middleware: actAs("service", func(r *http.Request) bool {
+				return r.Header.Get("X-Forwarded-For") == "127.0.0.1" && authorized(r) == ""
 			})},
 		{Name: "paths-normalized-after-the-check", Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why: "who may call is decided by the path as it came, and what is called by another",
@@ -219,7 +193,7 @@ func accessMutants() []Mutant {
 		{Name: "problems-in-a-variable", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a validator keeps the problems of the call that it validates in a variable of its own", Middleware: shareProblems()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
-			if a := x.Request.Header.Get("Authorization"); a != "" {
+			if a := authorized(x.Request); a != "" {
 				x.Header.Set("X-Forwarded-Authorization", a)
 			}
 		})},
@@ -237,7 +211,7 @@ func accessMutants() []Mutant {
 			}
 		})},
 		{Name: "wrong-token-in-challenge", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
-			if token, ok := strings.CutPrefix(x.Request.Header.Get("Authorization"), "Bearer "); ok && x.Status == http.StatusUnauthorized {
+			if token, ok := strings.CutPrefix(authorized(x.Request), "Bearer "); ok && x.Status == http.StatusUnauthorized {
 				x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", error_description="%s is not valid"`, token))
 			}
 		})},
@@ -265,7 +239,7 @@ func accessMutants() []Mutant {
 			}
 		})},
 		{Name: "anonymous-runs-as-service", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Transport: onCall(func(r *http.Request, _ map[string]any) {
-			if r.Header.Get("Authorization") == "" {
+			if authorized(r) == "" {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
 		})},
@@ -273,7 +247,7 @@ func accessMutants() []Mutant {
 			o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityFiltered, "", ""
 		}},
 		{Name: "broad-describe-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "describe/answers-tool"), Origin: Imagined, SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
-			if _, own := site.method(x.Request.Header.Get("Authorization"), x.described()); x.Status == http.StatusOK && !own {
+			if _, own := site.method(authorized(x.Request), x.described()); x.Status == http.StatusOK && !own {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
@@ -300,7 +274,7 @@ func accessMutants() []Mutant {
 		{Name: "mcp-failures-tell-credentials", MCP: true, Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "the error message contains the request with its credentials",
 			Middleware: onToolError("", func(m *rpc) {
 				content, _ := m.Result()["content"].([]any)
-				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
+				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + authorized(m.Request)})
 			})},
 		{Name: "mcp-sessions-by-user-name", MCP: true, Breaks: Clauses("access/bad-credentials"), Origin: Peer,
 			Why: "a session belongs to who opened it, and the name is compared alone",
@@ -318,14 +292,14 @@ func accessMutants() []Mutant {
 			})},
 		{Name: "descriptions-outlive-credentials", Breaks: Clauses("access/bad-credentials"), Origin: Imagined,
 			Why:        "what is described is kept by the credentials, for good",
-			Middleware: outliveCredentials()},
+			Middleware: goodResponses(toDescribe, ofQuery, http.StatusUnauthorized, http.StatusForbidden)},
 		{Name: "mcp-caller-in-a-variable", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why:        "the handler of a tool reads the request from the server that the last caller was connected to",
 			Middleware: markMCP, Transport: lastCallerOfMCP()},
 		{Name: "mcp-tokens-not-forwarded", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer,
 			Why: "the handler of a tool is given the Basic credentials alone",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && r.Header.Get("Mcp-Session-Id") != "" {
+				if toMCP(r) && strings.HasPrefix(authorized(r), "Bearer ") && r.Header.Get("Mcp-Session-Id") != "" {
 					r.Header.Del("Authorization")
 				}
 				return false
@@ -337,7 +311,7 @@ func accessMutants() []Mutant {
 		{Name: "authorization-repeated-in-errors", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer,
 			Why: "an unknown scheme is named with what follows it",
 			Middleware: onError(func(x *exchange, e map[string]any) {
-				if a := x.Request.Header.Get("Authorization"); a != "" && !strings.HasPrefix(a, "Basic ") && !strings.HasPrefix(a, "Bearer ") {
+				if a := authorized(x.Request); a != "" && !strings.HasPrefix(a, "Basic ") && !strings.HasPrefix(a, "Bearer ") {
 					e["message"] = "The Authorization " + a + " is not supported."
 				}
 			})},
@@ -416,8 +390,8 @@ func accessVariants() []Mutant {
 // sendAgainAsService sends a call again with the service account if the site's response is as wanted, and returns the
 // second response.
 func sendAgainAsService(wanted func(status int, e map[string]any) bool) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		first, second, err := callTwice(r, next, wanted)
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, sent, next, wanted)
 		if second != nil {
 			first.Body.Close()
 			return second, err
@@ -428,8 +402,8 @@ func sendAgainAsService(wanted func(status int, e map[string]any) bool) transpor
 
 // probeAsService is sendAgainAsService, but returns the first response.
 func probeAsService(wanted func(status int, e map[string]any) bool) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		first, second, err := callTwice(r, next, wanted)
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, sent, next, wanted)
 		if second != nil {
 			second.Body.Close()
 		}
@@ -439,30 +413,38 @@ func probeAsService(wanted func(status int, e map[string]any) bool) transport {
 
 // callTwice sends a call, and sends it again as the service account if the first response is as wanted. The second
 // response is nil if there is none.
-func callTwice(r *http.Request, next http.RoundTripper, wanted func(status int, e map[string]any) bool) (first, second *http.Response, err error) {
-	if !isCall(r) {
-		first, err = next.RoundTrip(r)
-		return first, nil, err
-	}
-	body := readBody(r)
-	sent := r.Clone(r.Context())
-	setBody(sent, body)
-	if first, err = next.RoundTrip(sent); err != nil {
+func callTwice(r *http.Request, sent []byte, next http.RoundTripper, wanted func(status int, e map[string]any) bool) (first, second *http.Response, err error) {
+	if first, err = next.RoundTrip(r); err != nil {
 		return nil, nil, err
 	}
-	reply, err := io.ReadAll(io.LimitReader(first.Body, testbed.MaxResponse))
-	first.Body = resumed{io.MultiReader(bytes.NewReader(reply), failing{err}, first.Body), first.Body}
+	reply, _ := readAhead(first)
 	if e, _ := decode(reply)["error"].(map[string]any); !wanted(first.StatusCode, e) {
 		return first, nil, nil
 	}
-	stronger := r.Clone(r.Context())
-	setBody(stronger, body)
+	stronger := withBody(r, sent)
 	stronger.Header.Del("Cookie")
 	stronger.Header.Set("Authorization", basicAuth("service"))
 	if second, err = next.RoundTrip(stronger); err != nil {
 		return first, nil, nil
 	}
 	return first, second, nil
+}
+
+// shareFirstListWithSlash sends the first list to every caller who asks for it with a slash behind the path.
+func shareFirstListWithSlash() middleware {
+	first := newMemory[[]byte]()
+	withSlash := func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/mcp/tools/list/") && r.Method == http.MethodGet
+	}
+	return onResponse(withSlash, func(x *exchange) {
+		if own := x.Send(http.MethodGet, strings.TrimSuffix(x.Request.URL.Path, "/"), nil); own.Status == http.StatusOK {
+			first.keep("", own.Body)
+		}
+		if body, ok := first.get(""); ok {
+			x.Status, x.Body = http.StatusOK, body
+			x.Header.Set("Content-Type", "application/json")
+		}
+	})
 }
 
 // shareCookies adds the cookies of all responses of the site to the requests that follow.
@@ -489,7 +471,7 @@ func lockAfterRefusal(refuse func(x *exchange)) middleware {
 	locked := newSet()
 	return onResponse(allRequests, func(x *exchange) {
 		who := caller(x.Request)
-		if _, ok := locked.get(who); ok {
+		if locked.has(who) {
 			refuse(x)
 		} else if (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) && toList(x.Request) && strings.HasPrefix(who, "check") {
 			locked.add(who)
@@ -547,7 +529,7 @@ func acceptAlike(key func(*http.Request) string) middleware {
 			}
 			probe := record(next, listing(r), nil)
 			if probe.Status == http.StatusOK {
-				good.put(key, r.Header.Get("Authorization"))
+				good.put(key, authorized(r))
 			}
 			setBody(r, body)
 		}
@@ -591,26 +573,11 @@ func shareResultAfterDescribe() middleware {
 	})
 }
 
-// outliveCredentials describes a tool to credentials that the site takes no longer as it did before.
-func outliveCredentials() middleware {
-	kept := newMemory[[]byte]()
-	return onResponse(toDescribe, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.described()
-		switch body, known := kept.get(key); {
-		case x.Status == http.StatusOK:
-			kept.put(key, x.Body)
-		case known && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
-			x.Status, x.Body = http.StatusOK, body
-			x.Header.Del("WWW-Authenticate")
-		}
-	})
-}
-
 // lastCallerOfMCP sends each tools/call to the site as the last caller of one.
 func lastCallerOfMCP() transport {
 	var last atomic.Value
 	return onCall(func(r *http.Request, _ map[string]any) {
-		if own := r.Header.Get("Authorization"); own != "" && fromMCP(r) {
+		if own := authorized(r); own != "" && fromMCP(r) {
 			last.Store(own)
 			time.Sleep(time.Millisecond)
 			r.Header.Set("Authorization", last.Load().(string))

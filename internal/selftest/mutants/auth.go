@@ -67,7 +67,7 @@ func authMutants() []Mutant {
 	return inOAuth([]Mutant{
 		{Name: "auth-metadata-guarded", Breaks: Clauses("auth/metadata"), Origin: Peer, Why: "the guard stands before every path",
 			Middleware: onResponse(toMetadata, func(x *exchange) {
-				if x.Request.Header.Get("Authorization") == "" {
+				if authorized(x.Request) == "" {
 					x.Refuse(http.StatusUnauthorized, "authentication_required", "A token is required.")
 				}
 			})},
@@ -146,7 +146,7 @@ func authMutants() []Mutant {
 			})},
 		{Name: "auth-token-in-the-query", Breaks: Clauses("auth/query-token"), Origin: Peer, Why: "RFC 6750 once allowed it",
 			Middleware: beforeBridge(func(r *http.Request) {
-				if token := r.URL.Query().Get("access_token"); token != "" && r.Header.Get("Authorization") == "" {
+				if token := r.URL.Query().Get("access_token"); token != "" && authorized(r) == "" {
 					r.Header.Set("Authorization", "Bearer "+token)
 				}
 			})},
@@ -172,10 +172,10 @@ func sessionToken(matches func(*http.Request) bool) func(testbed.Backends) middl
 		opened := newMemory[string]()
 		return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			id := r.Header.Get("Mcp-Session-Id")
-			if token, ok := opened.get(id); ok && r.Header.Get("Authorization") == "" && matches(r) {
+			if token, ok := opened.get(id); ok && authorized(r) == "" && matches(r) {
 				r.Header.Set("Authorization", token)
 			}
-			authorization := r.Header.Get("Authorization")
+			authorization := authorized(r)
 			next.ServeHTTP(w, r)
 			if id := w.Header().Get("Mcp-Session-Id"); id != "" {
 				opened.keep(id, authorization)
@@ -297,7 +297,7 @@ func authServerMutants() []Mutant {
 					if len(t.Flaws) == 0 {
 						verified.add(t.Text)
 					}
-					if known, _ := verified.get(t.Text); known && t.Within(tokens.Expired) {
+					if verified.has(t.Text) && t.Within(tokens.Expired) {
 						return t.Subject()
 					}
 					return ""
@@ -316,7 +316,7 @@ func authServerMutants() []Mutant {
 				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
 					known.add(b.Authority.Key().ID)
 					kid, _ := t.Header["kid"].(string)
-					if seen, _ := known.get(kid); seen && slices.Contains(t.Flaws, tokens.UnknownKey) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
+					if known.has(kid) && slices.Contains(t.Flaws, tokens.UnknownKey) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
 						return t.Subject()
 					}
 					return ""
@@ -369,7 +369,7 @@ func authServerMutants() []Mutant {
 				return onRPC("tools/call", func(m *rpc) {
 					name, _ := m.Params["name"].(string)
 					if m.Status == http.StatusServiceUnavailable {
-						m.Succeed(map[string]any{"content": []any{}, "structuredContent": site.call(m.Request.Header.Get("Authorization"), name, map[string]any{})})
+						m.Succeed(map[string]any{"content": []any{}, "structuredContent": site.call(authorized(m.Request), name, map[string]any{})})
 					}
 				})
 			}},

@@ -242,7 +242,7 @@ func repeatRefusal(status int, applies func(failed, now string) bool) middleware
 		kept   *exchange
 		served = map[string]bool{}
 	)
-	who := func(x *exchange) string { return x.Request.Header.Get("Authorization") }
+	who := func(x *exchange) string { return authorized(x.Request) }
 	return onResponse(toDescribe, func(x *exchange) {
 		mu.Lock()
 		defer mu.Unlock()

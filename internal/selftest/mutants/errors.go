@@ -75,7 +75,7 @@ func errorMutants() []Mutant {
 		{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
 		{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
 		{Name: "wrong-tokens-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "each provider of authentication has errors of its own", Middleware: onRefusal(func(x *exchange) {
-			if strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
+			if strings.HasPrefix(authorized(x.Request), "Bearer ") {
 				x.page(x.Status, "The token is invalid.")
 			}
 		})},
@@ -83,11 +83,8 @@ func errorMutants() []Mutant {
 		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
 		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
 		{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
-		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
-			if len(x.violations()) > 0 {
-				x.Status = http.StatusOK
-			}
-		})},
+		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer,
+			Middleware: onViolations(func(x *exchange, _ map[string]any, _ []violation) { x.Status = http.StatusOK })},
 		{Name: "messages-say-nothing", Breaks: Clauses("errors/message-helps"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
 			if code := e["code"]; code == "invalid_params" || code == "missing_parameter" {
 				e["message"] = http.StatusText(x.Status)
@@ -96,8 +93,8 @@ func errorMutants() []Mutant {
 		{Name: "bounds-not-in-message", Breaks: Clauses("errors/message-helps"), Origin: Peer, Why: "the message is made for wrong types alone",
 			Middleware: onOtherViolations(func(e map[string]any, _ violation) { e["message"] = "The arguments are not valid." })},
 		{Name: "missing-argument-unnamed", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Why: "a text of the site that is read in part",
-			Middleware: onError(func(x *exchange, e map[string]any) {
-				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				if onlyKeywords("required")(found) {
 					e["message"] = "The arguments are invalid."
 				}
 			})},
@@ -123,7 +120,7 @@ func errorMutants() []Mutant {
 		{Name: "anonymous-describe-shape-first", Breaks: Clauses("errors/precedence"), Origin: Peer,
 			Why: "the query is validated before anybody is asked for credentials",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				return toDescribe(r) && r.Header.Get("Authorization") == "" && r.URL.RawQuery == "" && refuseAt(w, r, http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
+				return toDescribe(r) && authorized(r) == "" && r.URL.RawQuery == "" && refuseAt(w, r, http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
 			})},
 		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a malformed body gives 400 even to callers without permission", Middleware: onCallBodyRaw(func(x *exchange) {
 			if (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) && decode(x.Sent) == nil {

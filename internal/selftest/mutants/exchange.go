@@ -160,10 +160,11 @@ func caller(r *http.Request) string {
 	return name
 }
 
+func authorized(r *http.Request) string { return r.Header.Get("Authorization") }
+
 // errorMessage returns the message of a refusal.
 func (x *exchange) errorMessage() string {
-	e, _ := x.Object()["error"].(map[string]any)
-	message, _ := e["message"].(string)
+	message, _ := objectIn(x.Object(), "error")["message"].(string)
 	return message
 }
 
@@ -214,6 +215,20 @@ func setBody(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 }
 
+// peekBody reads the body of a request and leaves it for the bridge.
+func peekBody(r *http.Request) []byte {
+	body := readBody(r)
+	setBody(r, body)
+	return body
+}
+
+// withBody returns a copy of a request with a body of its own.
+func withBody(r *http.Request, body []byte) *http.Request {
+	r = r.Clone(r.Context())
+	setBody(r, body)
+	return r
+}
+
 // roundToFloat64 returns a document with every number as a float64.
 func roundToFloat64(v any) any {
 	data, err := json.Marshal(v)
@@ -228,7 +243,7 @@ func roundToFloat64(v any) any {
 }
 
 func (x *exchange) anonymous() bool {
-	return x.Request.Header.Get("Authorization") == "" && x.Request.Header.Get("Cookie") == ""
+	return authorized(x.Request) == "" && x.Request.Header.Get("Cookie") == ""
 }
 
 // lists reports whether the caller may list tools at this moment.
@@ -290,18 +305,18 @@ func (x *exchange) page(status int, text string) {
 	x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 }
 
-// runOnceAllowed runs what a caller was once allowed to run, even if the site denies it now.
-func runOnceAllowed() func(*siteClient) middleware {
+// runOnceAllowed runs as the service account what was once allowed to the same key, even if the site denies it now; "" is no key.
+func runOnceAllowed(key func(x *exchange) string) func(*siteClient) middleware {
 	allowed := newSet()
 	return withSite(toInvoke, func(site *siteClient, x *exchange) {
-		key := caller(x.Request) + "\x00" + x.invoked()
-		switch x.Status {
-		case http.StatusOK:
-			allowed.add(key)
-		case http.StatusForbidden, http.StatusNotFound:
-			if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
-				site.run(x, basicAuth("service"))
-			}
+		who := key(x)
+		called := who + "\x00" + x.invoked()
+		switch {
+		case who == "":
+		case x.Status == http.StatusOK:
+			allowed.add(called)
+		case (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) && allowed.has(called) && x.lists():
+			site.run(x, basicAuth("service"))
 		}
 	})
 }
@@ -311,7 +326,7 @@ func useFirstToken(matches func(*http.Request) bool) func(*siteClient) middlewar
 	tokens := newMemory[string]()
 	return func(site *siteClient) middleware {
 		return beforeBridge(func(r *http.Request) {
-			token := r.Header.Get("Authorization")
+			token := authorized(r)
 			if !strings.HasPrefix(token, "Bearer ") {
 				return
 			}
@@ -334,7 +349,7 @@ func sharedClient() transport {
 		if !isCall(r) {
 			return next.RoundTrip(r)
 		}
-		own := r.Header.Get("Authorization")
+		own := authorized(r)
 		r = r.Clone(r.Context())
 		mu.Lock()
 		if len(under) > 0 {
@@ -407,18 +422,11 @@ func shareDescribedName() middleware {
 // shareCall runs for each tools/call what the last one asked for.
 func shareCall() middleware {
 	var last atomic.Value
-	return beforeBridge(func(r *http.Request) {
-		if !toMCP(r) || !isSmall(r) {
-			return
-		}
-		body := readBody(r)
-		if message := decode(body); message["method"] == "tools/call" {
-			last.Store(message["params"])
-			time.Sleep(time.Millisecond)
-			message["params"] = last.Load()
-			body = encode(message)
-		}
-		setBody(r, body)
+	return onMCPCall(func(params map[string]any) {
+		last.Store(maps.Clone(params))
+		time.Sleep(time.Millisecond)
+		clear(params)
+		maps.Copy(params, last.Load().(map[string]any))
 	})
 }
 
@@ -432,23 +440,6 @@ func counting(under *atomic.Int64, change middleware) middleware {
 			changed.ServeHTTP(w, r)
 		})
 	}
-}
-
-// shareByUserName repeats the responses to a user for every caller with the same user name, whatever the password.
-func shareByUserName() middleware {
-	responses := newMemory[[]byte]()
-	return onResponse(toDescribe, func(x *exchange) {
-		who := caller(x.Request)
-		key := who + "?" + x.described()
-		switch known, seen := responses.get(key); {
-		case who == "":
-		case x.Status == http.StatusOK:
-			responses.put(key, x.Body)
-		case seen && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
-			x.Status, x.Body = http.StatusOK, known
-			x.Header.Del("WWW-Authenticate")
-		}
-	})
 }
 
 // connectionKey is the context key of a connection's firstCaller.
@@ -473,7 +464,7 @@ func useFirstCaller(busy int64) middleware {
 		defer under.Add(-1)
 		crowded := under.Add(1) >= busy
 		if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
-			first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+			first.once.Do(func() { first.value = authorized(r) })
 			if crowded {
 				r.Header.Set("Authorization", first.value)
 			}
@@ -496,7 +487,7 @@ func actAsSessionOwner(concerns func(r *http.Request, owner string) bool) middle
 		}
 		x := record(next, r, readBody(r))
 		if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
-			owners.Store(opened, r.Header.Get("Authorization"))
+			owners.Store(opened, authorized(r))
 		}
 		x.writeTo(w)
 	})

@@ -27,7 +27,7 @@ func filterMutants() []Mutant {
 		{Name: "filter-on-the-list-alone", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if x.Status == http.StatusNotFound {
-					if reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), map[string]any{}); reply["result"] != nil {
+					if reply := site.call(authorized(x.Request), x.invoked(), map[string]any{}); reply["result"] != nil {
 						x.Set(http.StatusOK, map[string]any{"result": reply["result"]})
 					}
 				}
@@ -39,14 +39,14 @@ func filterMutants() []Mutant {
 				}
 				for _, call := range decode([]byte(`{"calls":` + string(x.Sent) + `}`))["calls"].([]any) {
 					if call, ok := call.(map[string]any); ok && call["method"] != nil {
-						site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(call["method"]), map[string]any{})
+						site.call(authorized(x.Request), fmt.Sprint(call["method"]), map[string]any{})
 					}
 				}
 			})},
 		{Name: "filter-reads-the-first-name", Profile: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Peer, Why: "the filter and the call use parsers that choose a different one of two members",
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if last := lastName.FindAllSubmatch(x.Sent, -1); len(last) > 1 {
-					site.call(x.Request.Header.Get("Authorization"), string(last[len(last)-1][1]), map[string]any{})
+					site.call(authorized(x.Request), string(last[len(last)-1][1]), map[string]any{})
 				}
 			})},
 		{Name: "rate-unlimited", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
@@ -54,7 +54,7 @@ func filterMutants() []Mutant {
 		{Name: "rate-limit-by-forwarded-address", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is counted by X-Forwarded-For, which any caller can write",
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if x.Status == http.StatusTooManyRequests && x.Request.Header.Get("X-Forwarded-For") != "" {
-					site.run(x, x.Request.Header.Get("Authorization"))
+					site.run(x, authorized(x.Request))
 				}
 			})},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,

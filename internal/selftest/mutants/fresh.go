@@ -32,16 +32,19 @@ func freshMutants() []Mutant {
 		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "requests for unknown names cause load on the site",
 			SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
 				if x.Status == http.StatusNotFound {
-					site.method(x.Request.Header.Get("Authorization"), x.described())
+					site.method(authorized(x.Request), x.described())
 				}
 			})},
 		{Name: "page-two-not-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "only the first page is served from the cache",
 			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
 				if x.Request.URL.Query().Get("cursor") != "" {
-					site.method(x.Request.Header.Get("Authorization"), "any")
+					site.method(authorized(x.Request), "any")
 				}
 			})},
-		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early", Middleware: keepFirstRefusedInvoke()},
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early",
+			Middleware: refusals(toInvoke, http.StatusNotFound, func(x *exchange) string { return authorized(x.Request) + x.invoked() }, func(x *exchange) {
+				x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
+			})},
 		staleUnlessHTML(),
 		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},
 		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
@@ -52,23 +55,12 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
-		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: describeForever()},
+		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},
 		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},
 		{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") || r.Header.Get("Authorization") != basicAuth("admin") {
-					return false
-				}
-				w.WriteHeader(http.StatusNoContent)
-				return true
-			})},
+			Middleware: refuseStatus(http.StatusNoContent, func(r *http.Request) bool { return toInvalidate(r) && authorized(r) == basicAuth("admin") })},
 		{Name: "anyone-invalidates", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
-					r.Header.Set("Authorization", basicAuth("admin"))
-				}
-				return false
-			})},
+			Middleware: actAs("admin", toInvalidate)},
 		{Name: "a-flight-for-each", Breaks: Clauses("fresh/single-flight"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
@@ -134,8 +126,9 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
-			Middleware: keepLastList()},
-		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good", Middleware: keepFirst403()},
+			Middleware: goodResponses(toList, ofCheck, http.StatusForbidden)},
+		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good",
+			Middleware: refusals(toList, http.StatusForbidden, ofCheck, refuse(http.StatusForbidden, "access_denied", "The site refuses this caller."))},
 		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of three workers keeps a refusal for longer than the TTL, and they take turns",
 			Middleware: keepRefusalsOfWorkers()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
@@ -157,12 +150,12 @@ func freshMutants() []Mutant {
 			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
 		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "fresh/per-user-ttl", "mcp/parity"), Origin: Peer,
 			Why:        "each caller has a server, created once",
-			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
+			Middleware: keepFirstList(func(r *http.Request) string { return authorized(r) })},
 		{Name: "mcp-lists-ask-the-site", MCP: true, Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
 			Why: "the SDK's handler of tools/list reads the methods each time",
 			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
 				if decode(x.Sent)["method"] == "tools/list" {
-					site.send(http.MethodGet, "/jsonrpc/methods", x.Request.Header.Get("Authorization"), nil)
+					site.send(http.MethodGet, "/jsonrpc/methods", authorized(x.Request), nil)
 				}
 			})},
 		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined,
@@ -170,14 +163,10 @@ func freshMutants() []Mutant {
 		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if !isCall(r) || !fromMCP(r) {
-					return next.RoundTrip(r)
+				if fromMCP(r) {
+					next = recodeReplies("-32601", -32000)(next)
 				}
-				return onReplyError(func(e map[string]any) {
-					if numberText(e["code"]) == "-32601" {
-						e["code"] = -32000
-					}
-				})(next).RoundTrip(r)
+				return next.RoundTrip(r)
 			})},
 		{Name: "mcp-session-keeps-its-permissions", MCP: true, Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer,
 			Why: "what a caller may see is looked up when a session opens",
@@ -219,8 +208,12 @@ func cacheViews(matches func(*http.Request) bool, now func() time.Time, prolonge
 		at   time.Time
 	}
 	views := newMemory[kept]()
-	cached := onResponse(matches, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.Request.URL.String()
+	return chain(beforeBridge(func(r *http.Request) {
+		if toInvalidate(r) {
+			views.clear()
+		}
+	}), onResponse(matches, func(x *exchange) {
+		key := authorized(x.Request) + x.Request.URL.String()
 		old, known := views.get(key)
 		switch {
 		case x.Method != http.MethodGet, x.Request.Header.Get("If-None-Match") != "", x.Status != http.StatusOK:
@@ -232,36 +225,14 @@ func cacheViews(matches func(*http.Request) bool, now func() time.Time, prolonge
 				views.put(key, kept{old.body, now()})
 			}
 		}
-	})
-	return func(next http.Handler) http.Handler {
-		inner := cached(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
-				views.clear()
-			}
-			inner.ServeHTTP(w, r)
-		})
-	}
-}
-
-// describeForever describes a tool that is gone to a caller that it was described to before.
-func describeForever() middleware {
-	first := newMemory[[]byte]()
-	return onResponse(toDescribe, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
-		if x.Status == http.StatusOK {
-			first.put(key, x.Body)
-		} else if description, known := first.get(key); known && x.Status == http.StatusNotFound {
-			x.Status, x.Body = http.StatusOK, description
-		}
-	})
+	}))
 }
 
 // keepVersions takes what a list was last for the one that is asked about.
 func keepVersions() middleware {
 	versions := newMemory[string]()
 	return onResponse(toList, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
+		key := authorized(x.Request) + x.Request.URL.RawQuery
 		known, _ := versions.get(key)
 		switch asked := x.Request.Header.Get("If-None-Match"); {
 		case asked == "" && x.Status == http.StatusOK:
@@ -280,7 +251,7 @@ func keepLastTool() middleware {
 			return
 		}
 		end := p.Tools[len(p.Tools)-1]
-		if first := ends.keep(p.Request.Header.Get("Authorization"), end); first.(tool)["name"] != end.(tool)["name"] {
+		if first := ends.keep(authorized(p.Request), end); first.(tool)["name"] != end.(tool)["name"] {
 			p.Tools = append(p.Tools, first)
 		}
 	})
@@ -296,24 +267,62 @@ func keepFirstDescription(name string) middleware {
 	})
 }
 
-// keepFirstRefusal repeats a caller's first refusal of a description forever.
-func keepFirstRefusal(matches func(*http.Request) bool) middleware {
+// refusals repeats refusals with a status forever: a good response to a request with the key of one that was refused before
+// becomes that refusal. "" is no key.
+func refusals(matches func(*http.Request) bool, status int, key func(x *exchange) string, refuse func(x *exchange)) middleware {
 	refused := newSet()
 	return onResponse(matches, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
-		if x.Status == http.StatusNotFound {
-			refused.add(key)
-		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
-			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		switch k := key(x); {
+		case k == "":
+		case x.Status == status:
+			refused.add(k)
+		case x.Status == http.StatusOK && refused.has(k):
+			refuse(x)
 		}
 	})
+}
+
+// keepFirstRefusal repeats a caller's first refusal of a description forever.
+func keepFirstRefusal(matches func(*http.Request) bool) middleware {
+	return refusals(matches, http.StatusNotFound, ofQuery, func(x *exchange) {
+		x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.described())
+	})
+}
+
+// goodResponses repeats good responses: a refusal with one of the statuses of a request with the key of one that had a good response
+// before becomes that. "" is no key.
+func goodResponses(matches func(*http.Request) bool, key func(x *exchange) string, statuses ...int) middleware {
+	good := newMemory[[]byte]()
+	return onResponse(matches, func(x *exchange) {
+		k := key(x)
+		last, known := good.get(k)
+		switch {
+		case k == "":
+		case x.Status == http.StatusOK:
+			good.put(k, x.Body)
+		case known && slices.Contains(statuses, x.Status):
+			x.Status, x.Body = http.StatusOK, last
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
+}
+
+// ofQuery is a key for the caller and the query.
+func ofQuery(x *exchange) string { return authorized(x.Request) + "?" + x.Request.URL.RawQuery }
+
+// ofCheck is ofQuery for callers that a check makes: others get a refusal from a fault of the site.
+func ofCheck(x *exchange) string {
+	if !strings.HasPrefix(caller(x.Request), "check") {
+		return ""
+	}
+	return ofQuery(x)
 }
 
 // invokeByLastList refuses to invoke the tool for a caller whose last request for tools was answered without it.
 func invokeByLastList(name string) middleware {
 	lacks := newMemory[bool]()
 	return onResponse(allRequests, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization")
+		key := authorized(x.Request)
 		switch lacking, listed := lacks.get(key); {
 		case toInvoke(x.Request):
 			if listed && lacking && x.invoked() == name && x.Status == http.StatusOK {
@@ -321,22 +330,6 @@ func invokeByLastList(name string) middleware {
 			}
 		case toToolViews(x.Request) && !x.Request.URL.Query().Has("cursor"):
 			lacks.put(key, !bytes.Contains(x.Body, []byte(`"`+name+`"`)))
-		}
-	})
-}
-
-// keepFirst403 repeats the first 403 from list forever, for callers that a check makes: others get one from a fault of the site.
-func keepFirst403() middleware {
-	refused := newSet()
-	return onResponse(toList, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization")
-		if !strings.HasPrefix(caller(x.Request), "check") {
-			return
-		}
-		if x.Status == http.StatusForbidden {
-			refused.add(key)
-		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
-			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
 		}
 	})
 }
@@ -350,37 +343,11 @@ func keepRefusalsOfWorkers() middleware {
 		if !strings.HasPrefix(caller(x.Request), "check") {
 			return
 		}
-		key := fmt.Sprint(turn.Add(1)%workers, x.Request.Header.Get("Authorization"))
+		key := fmt.Sprint(turn.Add(1)%workers, authorized(x.Request))
 		if at, seen := refused.get(key); x.Status == http.StatusForbidden {
 			refused.put(key, time.Now())
 		} else if seen && time.Since(at) < kept && x.Status == http.StatusOK {
 			x.Refuse(http.StatusForbidden, "access_denied", "The site refuses this caller.")
-		}
-	})
-}
-
-// keepLastList serves the last list to a caller that a check makes, once that caller may not list any more.
-func keepLastList() middleware {
-	lists := newMemory[[]byte]()
-	return onResponse(toList, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
-		if last, seen := lists.get(key); x.Status == http.StatusOK {
-			lists.put(key, x.Body)
-		} else if seen && x.Status == http.StatusForbidden && strings.HasPrefix(caller(x.Request), "check") {
-			x.Status, x.Body = http.StatusOK, last
-		}
-	})
-}
-
-// keepFirstRefusedInvoke repeats a caller's first 404 for a tool forever.
-func keepFirstRefusedInvoke() middleware {
-	refused := newSet()
-	return onInvoke(func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.invoked()
-		if x.Status == http.StatusNotFound {
-			refused.add(key)
-		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
-			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
 		}
 	})
 }
@@ -502,5 +469,3 @@ func versionWithout(members ...string) middleware {
 		}
 	})
 }
-
-func authorized(r *http.Request) string { return r.Header.Get("Authorization") }

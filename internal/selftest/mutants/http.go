@@ -110,7 +110,7 @@ func httpMutants() []Mutant {
 				}
 			})},
 		{Name: "compressed-once-for-a-caller", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the query is not in the key of what is compressed",
-			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.Path + r.Header.Get("Authorization") })},
+			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.Path + authorized(r) })},
 		{Name: "compressed-once-for-a-page", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
 			Why:        "the credentials are not in the key of what is compressed",
 			Middleware: compressedOnce(func(r *http.Request) string { return r.URL.RequestURI() })},
@@ -174,13 +174,10 @@ func httpVariants() []Mutant {
 				return false
 			})},
 		{Name: "tools-path-redirects-to-its-slash", Why: "Go's ServeMux and others do where that is a subtree, with a page of their own",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				slashless := strings.HasSuffix(r.URL.Path, "/mcp/tools")
-				if slashless {
+			Middleware: throughWhere(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/mcp/tools") },
+				func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 					http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
-				}
-				return slashless
-			})},
+				})},
 		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencode(encodeReversed)},
 		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencode(encodeIndented)},
 		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencode(encodeEscaped)},
@@ -335,46 +332,36 @@ func (d drip) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func dripping(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodHead {
-			w = drip{w}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
+var dripping = through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if r.Method != http.MethodHead {
+		w = drip{w}
+	}
+	next.ServeHTTP(w, r)
+})
 
 // apacheDefaults does what Apache with its defaults does in front of a bridge in PHP.
-func apacheDefaults(next http.Handler) http.Handler {
-	withHeaders := onResponse(allRequests, func(x *exchange) {
+var apacheDefaults = chain(
+	throughWhere(func(r *http.Request) bool { return len(r.RequestURI) >= 8190 }, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestURITooLong)
+		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
+	}),
+	onResponse(allRequests, func(x *exchange) {
 		if x.Method == http.MethodGet {
 			x.Header.Add("Vary", "Accept-Encoding")
 		}
 		if x.Status == http.StatusBadRequest {
 			x.Header.Set("Connection", "close")
 		}
-	})(next)
-	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if len(r.RequestURI) < 8190 {
-			return false
-		}
-		w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
-		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusRequestURITooLong)
-		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
-		return true
-	})(withHeaders)
-}
+	}))
 
 // redirectAt redirects from a path below the bridge's URL.
 func redirectAt(path, to string) middleware {
-	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		here := strings.HasSuffix(r.URL.Path, path)
-		if here {
-			w.Header().Set("Location", to)
-			w.WriteHeader(http.StatusFound)
-		}
-		return here
+	here := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, path) }
+	return throughWhere(here, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
 	})
 }
 
@@ -390,25 +377,19 @@ func routesOf(such func(rest string) bool) middleware {
 }
 
 // leaveChunks takes a body in chunks for an empty one, and what follows for a request that is malformed.
-func leaveChunks(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength >= 0 || !toInvoke(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		conn, received, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		const body = `{"error":{"code":"invalid_json","message":"The body is empty."}}`
-		fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		for line := ""; err == nil && !strings.HasPrefix(line, http.MethodGet); {
-			line, err = received.ReadString('\n')
-		}
-		fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-	})
-}
+var leaveChunks = throughWhere(func(r *http.Request) bool { return r.ContentLength < 0 && toInvoke(r) }, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	conn, received, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	const body = `{"error":{"code":"invalid_json","message":"The body is empty."}}`
+	fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	for line := ""; err == nil && !strings.HasPrefix(line, http.MethodGet); {
+		line, err = received.ReadString('\n')
+	}
+	fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+})
 
 // methodAsGet handles another HTTP method as GET.
 func methodAsGet(method string, matches func(*http.Request) bool) middleware {
@@ -473,13 +454,10 @@ func freshCursors() middleware {
 
 // compressedOnce compresses the first list of each key, and sends it to whoever comes after with the same.
 func compressedOnce(key func(*http.Request) string) middleware {
-	return func(next http.Handler) http.Handler {
-		var first sync.Map
-		return onResponse(toList, func(x *exchange) {
-			if x.gzipped && x.Status == http.StatusOK {
-				kept, _ := first.LoadOrStore(key(x.Request), x.Body)
-				x.Body = kept.([]byte)
-			}
-		})(next)
-	}
+	first := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		if x.gzipped && x.Status == http.StatusOK {
+			x.Body = first.keep(key(x.Request), x.Body)
+		}
+	})
 }

@@ -128,11 +128,7 @@ func invokeMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Request")
 			}
 		})},
-		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is handled like any other failure", Transport: onReplyError(func(e map[string]any) {
-			if fmt.Sprint(e["code"]) == "-32600" {
-				e["code"] = -32603
-			}
-		})},
+		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is handled like any other failure", Transport: recodeReplies("-32600", -32603)},
 		{Name: "broad-denied-404", Profile: testbed.Broad, Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Middleware: onShownAndDenied(func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 		})},
@@ -190,7 +186,7 @@ func invokeMutants() []Mutant {
 		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the caller receives the complete response of the site",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onToolError("failed", func(m *rpc) {
-					reply := site.call(m.Request.Header.Get("Authorization"), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
+					reply := site.call(authorized(m.Request), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
 					content, _ := m.Result()["content"].([]any)
 					m.Result()["content"] = append(content, map[string]any{"type": "text", "text": string(encode(reply["error"]))})
 				})
@@ -254,10 +250,8 @@ func refuseUnknownArguments() middleware {
 			return
 		}
 		t, ok := x.tool(x.invoked())
-		schema, _ := t["inputSchema"].(map[string]any)
-		properties, _ := schema["properties"].(map[string]any)
-		arguments, _ := call["arguments"].(map[string]any)
-		for name := range arguments {
+		properties := objectIn(objectIn(t, "inputSchema"), "properties")
+		for name := range objectIn(call, "arguments") {
 			if _, known := properties[name]; ok && !known {
 				x.Refuse(http.StatusBadRequest, "invalid_params", fmt.Sprintf("The tool takes no argument %q.", name))
 			}
@@ -271,7 +265,7 @@ func leaveValidationToSite(site *siteClient) middleware {
 		if len(x.violations()) == 0 {
 			return
 		}
-		reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+		reply := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
 		if result, ok := reply["result"]; ok {
 			x.Set(http.StatusOK, map[string]any{"result": result})
 		}
@@ -382,8 +376,7 @@ func fillDefaults(next http.Handler) http.Handler {
 		}
 		x := &exchange{Request: r, next: next}
 		described, _ := x.Send(http.MethodGet, siblingPath(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
-		input, _ := described["inputSchema"].(map[string]any)
-		properties, _ := input["properties"].(map[string]any)
+		properties := objectIn(objectIn(described, "inputSchema"), "properties")
 		for parameter, schema := range properties {
 			schema, _ := schema.(map[string]any)
 			if v, there := schema["default"]; there && arguments[parameter] == nil {
@@ -419,7 +412,7 @@ func acceptEmptyListForObject(site *siteClient) middleware {
 			list, ok := arguments[v.Parameter].([]any)
 			return ok && len(list) == 0 && v.Expected == "object"
 		})(found) {
-			site.run(x, x.Request.Header.Get("Authorization"))
+			site.run(x, authorized(x.Request))
 		}
 	})
 }

@@ -134,36 +134,25 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `:00"`) }))},
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
-		{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
-			if len(x.violations()) > 0 {
-				x.Status = http.StatusUnprocessableEntity
-			}
-		})},
-		{Name: "invalid-arguments-other-code", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Middleware: onCode("invalid_params", func(x *exchange) {
-			if len(x.violations()) > 0 {
-				x.recode("invalid_params", "invalid_request")
-			}
-		})},
+		{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer,
+			Middleware: onViolations(func(x *exchange, _ map[string]any, _ []violation) { x.Status = http.StatusUnprocessableEntity })},
+		{Name: "invalid-arguments-other-code", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+			Middleware: onViolations(func(_ *exchange, e map[string]any, _ []violation) { e["code"] = "invalid_request" })},
 		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined, Why: "invalid arguments are dropped, the method runs, and then the bridge sends 400",
 			SiteMiddleware: func(site *siteClient) middleware {
-				return onCode("invalid_params", func(x *exchange) {
-					if len(x.violations()) > 0 {
-						arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
-						for _, v := range x.violations() {
-							name, _, _ := strings.Cut(v.Parameter, ".")
-							delete(arguments, name)
-						}
-						site.call(x.Request.Header.Get("Authorization"), x.invoked(), arguments)
+				return onViolations(func(x *exchange, _ map[string]any, found []violation) {
+					arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
+					for _, v := range found {
+						name, _, _ := strings.Cut(v.Parameter, ".")
+						delete(arguments, name)
 					}
+					site.call(authorized(x.Request), x.invoked(), arguments)
 				})
 			}},
-		{Name: "invalid-arguments-without-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
-			if e["code"] == "invalid_params" && len(x.violations()) > 0 {
-				delete(e, "data")
-			}
-		})},
-		{Name: "invalid-arguments-first-only", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
-			if found := x.violations(); len(found) > 1 {
+		{Name: "invalid-arguments-without-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
+			Middleware: onViolations(func(_ *exchange, e map[string]any, _ []violation) { delete(e, "data") })},
+		{Name: "invalid-arguments-first-only", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+			if len(found) > 1 {
 				e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Expected, "received": found[0].Received}
 				e["message"] = found[0].Parameter + " is not valid"
 			}
@@ -173,7 +162,7 @@ func invokeRequestMutants() []Mutant {
 		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if x.Method == http.MethodDelete && x.invoked() != "" {
-					site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+					site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
 				}
 			})},
 		{Name: "get-on-invoke-400", Breaks: Clauses("invoke/post-only"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
@@ -279,7 +268,7 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvalidResult(func(x *exchange) {
 					if x.invoked() == "result.record" {
-						site.run(x, x.Request.Header.Get("Authorization"))
+						site.run(x, authorized(x.Request))
 					}
 				})
 			}},
@@ -389,8 +378,7 @@ func eachViolation(test func(violation) bool) func([]violation) bool {
 
 // violations returns the errors that the bridge found in the arguments; nil if it found none.
 func (x *exchange) violations() []violation {
-	e, _ := x.Object()["error"].(map[string]any)
-	data, _ := e["data"].(map[string]any)
+	data := objectIn(objectIn(x.Object(), "error"), "data")
 	list, _ := data["errors"].([]any)
 	var found []violation
 	for _, item := range list {
@@ -412,7 +400,7 @@ func skipValidation(overlooked func([]violation) bool) func(*siteClient) middlew
 	return func(site *siteClient) middleware {
 		return onCode("invalid_params", func(x *exchange) {
 			if found := x.violations(); len(found) > 0 && overlooked(found) {
-				site.run(x, x.Request.Header.Get("Authorization"))
+				site.run(x, authorized(x.Request))
 			}
 		})
 	}
@@ -441,11 +429,19 @@ func readHugeBody(such func(length int64) bool) middleware {
 	})
 }
 
+// onViolations changes the refusals of arguments that do not match the schema.
+func onViolations(change func(x *exchange, e map[string]any, found []violation)) middleware {
+	return onError(func(x *exchange, e map[string]any) {
+		if found := x.violations(); len(found) > 0 {
+			change(x, e, found)
+		}
+	})
+}
+
 // onOtherViolations changes the refusals of arguments that have the right types, and lack none.
 func onOtherViolations(change func(e map[string]any, first violation)) middleware {
-	return onError(func(x *exchange, e map[string]any) {
-		found := x.violations()
-		if len(found) > 0 && eachViolation(func(v violation) bool { return v.Keyword != "type" && v.Keyword != "required" })(found) {
+	return onViolations(func(_ *exchange, e map[string]any, found []violation) {
+		if eachViolation(func(v violation) bool { return v.Keyword != "type" && v.Keyword != "required" })(found) {
 			change(e, found[0])
 		}
 	})

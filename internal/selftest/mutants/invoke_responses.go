@@ -79,8 +79,8 @@ func invokeErrorMutants() []Mutant {
 			})},
 		{Name: "missing-argument-not-in-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
 			Why: "Ajv's instancePath is of the object that lacks it",
-			Middleware: onError(func(x *exchange, e map[string]any) {
-				if found := x.violations(); len(found) > 0 && onlyKeywords("required")(found) {
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				if onlyKeywords("required")(found) {
 					e["data"] = map[string]any{"parameter": "", "expected": found[0].Expected, "received": found[0].Received}
 				}
 			})},
@@ -89,16 +89,12 @@ func invokeErrorMutants() []Mutant {
 				e["data"] = map[string]any{"expected": first.Expected, "received": first.Received}
 			})},
 		{Name: "expected-and-received-null", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "the validator of today has other names for them",
-			Middleware: onError(func(x *exchange, e map[string]any) {
-				if found := x.violations(); len(found) > 0 {
-					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": nil, "received": nil}
-				}
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": nil, "received": nil}
 			})},
 		{Name: "expected-and-received-swapped", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Imagined,
-			Middleware: onError(func(x *exchange, e map[string]any) {
-				if found := x.violations(); len(found) > 0 {
-					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Received, "received": found[0].Expected}
-				}
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Received, "received": found[0].Expected}
 			})},
 		{Name: "data-of-invalid-params-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "-32602 is mapped before the error's data is read",
 			Middleware: onError(func(_ *exchange, e map[string]any) {
@@ -123,7 +119,7 @@ func invokeErrorMutants() []Mutant {
 		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "a name that is not listed is used as a method id", Claims: "naming-underscore",
 			Options: useUnderscores, SiteMiddleware: runHiddenMethods},
 		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
-			authorization := x.Request.Header.Get("Authorization")
+			authorization := authorized(x.Request)
 			if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
 				site.call(authorization, x.invoked(), decode(x.Sent)["arguments"])
 			}
@@ -148,11 +144,7 @@ func invokeErrorMutants() []Mutant {
 					e["code"] = -32602
 				}
 			})},
-		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer, Why: "-32601 is handled like any other failure", Transport: onReplyError(func(e map[string]any) {
-			if fmt.Sprint(e["code"]) == "-32601" {
-				e["code"] = -32000
-			}
-		})},
+		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer, Why: "-32601 is handled like any other failure", Transport: recodeReplies("-32601", -32000)},
 		{Name: "null-id-taken-for-a-broken-response", Breaks: Clauses("invoke/denied", "access/permission-revoked", "invoke/execution-error-500", "invoke/semantic-invalid-400"), MayFail: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "Drupal denies with a null id, which differs from the id of the call", Transport: onReply(func(reply map[string]any) {
 			if id, there := reply["id"]; there && id == nil {
 				reply["id"] = "none"
@@ -162,11 +154,8 @@ func invokeErrorMutants() []Mutant {
 			delete(call, "id")
 		})},
 		{Name: "malformed-body-crashes-for-strangers", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the code that refuses the caller reads the name from a body that is not JSON", Middleware: beforeBridge(func(r *http.Request) {
-			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && caller(r) == "norpc" {
-				body := readBody(r)
-				if setBody(r, body); decode(body) == nil {
-					panic(http.ErrAbortHandler)
-				}
+			if toCall(r) && caller(r) == "norpc" && decode(peekBody(r)) == nil {
+				panic(http.ErrAbortHandler)
 			}
 		})},
 		{Name: "compressed-body-500", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "what decompresses bodies throws where they are not compressed", Middleware: onInvoke(func(x *exchange) {
@@ -175,9 +164,8 @@ func invokeErrorMutants() []Mutant {
 			}
 		})},
 		{Name: "malformed-body-hangs-for-anonymous", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the bridge waits for the rest of a body that ends early before it refuses the caller", Middleware: beforeBridge(func(r *http.Request) {
-			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
-				body := readBody(r)
-				if setBody(r, body); len(body) > 0 && decode(body) == nil && body[0] == '{' {
+			if toCall(r) && authorized(r) == "" && r.Header.Get("Cookie") == "" {
+				if body := peekBody(r); len(body) > 0 && decode(body) == nil && body[0] == '{' {
 					<-r.Context().Done()
 					panic(http.ErrAbortHandler)
 				}
@@ -187,26 +175,17 @@ func invokeErrorMutants() []Mutant {
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
 		{Name: "semantic-invalid-without-a-message", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Peer,
 			Why: "the message is made of the parameter, and the method names none",
-			Middleware: onInvoke(func(x *exchange) {
-				e, _ := x.Object()["error"].(map[string]any)
-				if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil && data["parameter"] == nil {
+			Middleware: onSemanticInvalid(func(_ *exchange, e map[string]any) {
+				if objectIn(e, "data")["parameter"] == nil {
 					e["message"] = ""
-					x.Set(http.StatusBadRequest, map[string]any{"error": e})
 				}
 			})},
-		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
-			e, _ := x.Object()["error"].(map[string]any)
-			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {
-				e["code"] = "execution_error"
-				x.Set(http.StatusInternalServerError, map[string]any{"error": e})
-			}
-		})},
-		{Name: "semantic-invalid-404", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
-			e, _ := x.Object()["error"].(map[string]any)
-			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {
-				x.Set(http.StatusNotFound, map[string]any{"error": e})
-			}
-		})},
+		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module,
+			Middleware: onSemanticInvalid(func(x *exchange, e map[string]any) {
+				x.Status, e["code"] = http.StatusInternalServerError, "execution_error"
+			})},
+		{Name: "semantic-invalid-404", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Imagined,
+			Middleware: onSemanticInvalid(func(x *exchange, _ map[string]any) { x.Status = http.StatusNotFound })},
 		{Name: "thrown-text-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Module, Transport: onReplyError(func(e map[string]any) {
 			if text, ok := e["data"].(string); ok && fmt.Sprint(e["code"]) == "-32603" {
 				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
@@ -214,8 +193,7 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "code-of-the-failure-as-status", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "a code that is a status of HTTP, as exceptions of PHP have them, becomes the status",
 			Middleware: onCode("execution_error", func(x *exchange) {
-				e, _ := x.Object()["error"].(map[string]any)
-				data, _ := e["data"].(map[string]any)
+				data := objectIn(objectIn(x.Object(), "error"), "data")
 				if code, err := strconv.Atoi(numberText(data["jsonrpc_code"])); err == nil && code >= 400 && code < 600 {
 					x.Status = code
 				}
@@ -228,11 +206,7 @@ func invokeErrorMutants() []Mutant {
 				}
 			})},
 		{Name: "parse-error-of-the-site-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the codes of JSON-RPC are a table, in which -32700 is the client's fault",
-			Transport: onReplyError(func(e map[string]any) {
-				if fmt.Sprint(e["code"]) == "-32700" {
-					e["code"] = -32602
-				}
-			})},
+			Transport: recodeReplies("-32700", -32602)},
 		{Name: "message-of-the-site-alone", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "the site's message is passed on, also where it is empty", Middleware: onCode("execution_error", func(x *exchange) {
 			if !strings.Contains(string(x.Body), "content") && strings.Contains(string(x.Body), "-32000") {
 				x.Refuse(x.Status, "execution_error", "")
@@ -295,11 +269,19 @@ func invokeErrorMutants() []Mutant {
 // plainName matches the names that a method may have.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
+// onSemanticInvalid changes the refusals of arguments that the site finds invalid.
+func onSemanticInvalid(change func(x *exchange, e map[string]any)) middleware {
+	return onError(func(x *exchange, e map[string]any) {
+		if toInvoke(x.Request) && x.Status == http.StatusBadRequest && objectIn(e, "data")["jsonrpc_code"] != nil {
+			change(x, e)
+		}
+	})
+}
+
 // onFailure changes the refusals that report a failed method.
 func onFailure(change func(x *exchange)) middleware {
 	return onCode("execution_error", func(x *exchange) {
-		e, _ := x.Object()["error"].(map[string]any)
-		if data, _ := e["data"].(map[string]any); data["jsonrpc_code"] != nil {
+		if objectIn(objectIn(x.Object(), "error"), "data")["jsonrpc_code"] != nil {
 			change(x)
 		}
 	})
@@ -339,18 +321,17 @@ func repeatResponse(status int) middleware {
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
 			if x.Status == status {
-				last.put("", recordedCall{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
+				last.put("", recordedCall{authorized(x.Request), string(x.Sent), string(x.Body)})
 			}
 		})(next)
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			kept, _ := last.get("")
 			last.put("", recordedCall{})
-			if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+			if !toCall(r) {
 				return false
 			}
-			body := readBody(r)
-			setBody(r, body)
-			if kept.response == "" || kept.who != r.Header.Get("Authorization") || kept.call != string(body) {
+			body := peekBody(r)
+			if kept.response == "" || kept.who != authorized(r) || kept.call != string(body) {
 				return false
 			}
 			w.Header().Set("Content-Type", "application/json")
@@ -365,7 +346,7 @@ func repeatResponse(status int) middleware {
 // runHiddenMethods runs methods that the site has and the catalog lacks.
 func runHiddenMethods(site *siteClient) middleware {
 	return onInvoke(func(x *exchange) {
-		authorization := x.Request.Header.Get("Authorization")
+		authorization := authorized(x.Request)
 		if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
 			site.run(x, authorization)
 		}

@@ -338,7 +338,7 @@ func singleUseCursors() middleware {
 	used := newSet()
 	return onResponse(toList, func(x *exchange) {
 		c := x.Request.URL.Query().Get("cursor")
-		if c != "" && x.Status == http.StatusOK && !used.add(x.Request.Header.Get("Authorization")+c) {
+		if c != "" && x.Status == http.StatusOK && !used.add(authorized(x.Request)+c) {
 			x.Refuse(http.StatusBadRequest, "invalid_cursor", "This cursor was used already")
 		}
 	})
@@ -380,12 +380,11 @@ func cachePagesByCursor() middleware {
 func keepToolsWhenEmpty() transport {
 	last := newMemory[[]any]()
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		who := r.Header.Get("Authorization")
+		who := authorized(r)
 		return onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			if slices.ContainsFunc(methods, func(m any) bool {
-				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
-				return attributes["mcpTool"] != nil
+				return objectIn(m.(map[string]any), "attributes")["mcpTool"] != nil
 			}) {
 				last.put(who, methods)
 			} else if kept, ok := last.get(who); ok {

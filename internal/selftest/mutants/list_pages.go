@@ -56,7 +56,7 @@ func listPageMutants() []Mutant {
 			Why: "session libraries compress what they encode", Middleware: compressedCursors("node.delete")},
 		{Name: "unmarked-methods-for-few", Breaks: Clauses("list/only-marked-methods", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined, Why: "the attribute is not read for callers who may run few methods",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if r.Header.Get("Authorization") != basicAuth("discoverer") {
+				if authorized(r) != basicAuth("discoverer") {
 					return next.RoundTrip(r)
 				}
 				return onMethods(func(_ string, attributes map[string]any) {
@@ -77,13 +77,9 @@ func listPageMutants() []Mutant {
 			})},
 		{Name: "query-before-body", Breaks: Clauses("list/unknown-query-ignored", "invoke/missing-name"), Origin: Peer, Why: "the framework joins the parameters of query and body",
 			Middleware: beforeBridge(func(r *http.Request) {
-				if name := r.URL.Query().Get("name"); toInvoke(r) && name != "" && isSmall(r) {
-					body := readBody(r)
-					if call := decode(body); call != nil {
-						call["name"] = name
-						body = encode(call)
-					}
-					setBody(r, body)
+				if call := calledIn(r); call != nil && r.URL.Query().Get("name") != "" {
+					call["name"] = r.URL.Query().Get("name")
+					setBody(r, encode(call))
 				}
 			})},
 		{Name: "lists-in-latin-1", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "the framework's charset is announced, whatever the body is in",

@@ -1,14 +1,11 @@
 package mutants
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,16 +22,7 @@ func loadMutants() []Mutant {
 		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mismatchResponses()},
 		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: coalesceCalls()},
 		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
-			Transport: func(next http.RoundTripper) http.RoundTripper {
-				var line sync.Mutex
-				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-					if isCall(r) {
-						line.Lock()
-						defer line.Unlock()
-					}
-					return next.RoundTrip(r)
-				})(next)
-			}},
+			Transport: oneAtATime(isCall)},
 		{Name: "fast-calls-wait-for-the-time-out", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer, Why: "a pool of connections to the site with a fixed size, and no limit on how many one method takes",
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				places := make(chan struct{}, 16)
@@ -62,8 +50,7 @@ func askAboutEach(methods int) transport {
 		if err != nil || !strings.HasSuffix(r.URL.Path, "/jsonrpc/methods") {
 			return resp, err
 		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
-		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+		body, _ := readAhead(resp)
 		all, _ := decode(body)["data"].([]any)
 		if len(all) != methods {
 			return resp, nil
@@ -105,18 +92,14 @@ func refuseUnderLoad(busy, nth int64) middleware {
 // coalesceCalls runs a caller's equal concurrent calls once.
 func coalesceCalls() middleware {
 	return shareFlights(func(r *http.Request) bool { return toInvoke(r) && isSmall(r) }, func(r *http.Request, body []byte) string {
-		return r.Method + r.Header.Get("Authorization") + string(body)
+		return r.Method + authorized(r) + string(body)
 	}, func(*exchange) {})
 }
 
 // shareFlights sends equal requests that match and are under way at the same time the response to the first of them, changed.
 func shareFlights(matches func(*http.Request) bool, key func(r *http.Request, body []byte) string, change func(x *exchange)) middleware {
 	var flights singleflight.Group
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !matches(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
+	return throughWhere(matches, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body := readBody(r)
 		response, _, _ := flights.Do(key(r, body), func() (any, error) {
 			x := record(next, r, body)
@@ -143,13 +126,9 @@ func mismatchResponses() middleware {
 // slowLists delays lists as if each were discovered from the site.
 func slowLists() middleware {
 	first := newMemory[time.Duration]()
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !toList(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
+	return throughWhere(toList, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		began := time.Now()
-		key := r.Header.Get("Authorization")
+		key := authorized(r)
 		cost, known := first.get(key)
 		if known && cost > 100*time.Millisecond {
 			time.Sleep(cost)
@@ -197,60 +176,38 @@ func lastReplica(m middleware) func(int) middleware {
 // ownCursors marks cursors with the replica that gave them, and refuses those of others.
 func ownCursors(n int) middleware {
 	mark := fmt.Sprintf(".%d", n)
-	return func(next http.Handler) http.Handler {
-		marked := onList(func(p *page) {
-			if cursor, ok := p.Object["nextCursor"].(string); ok {
-				p.Object["nextCursor"] = cursor + mark
+	return translateCursors(
+		func(_ *http.Request, cursor string) string { return cursor + mark },
+		func(_ *http.Request, given string) string {
+			if own, ok := strings.CutSuffix(given, mark); ok || len(given) < 3 || given[len(given)-2] != '.' {
+				return own
 			}
-		})(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			q := r.URL.Query()
-			if cursor := q.Get("cursor"); toList(r) && len(cursor) > 2 && cursor[len(cursor)-2] == '.' {
-				if own := strings.TrimSuffix(cursor, mark); own != cursor {
-					cursor = own
-				} else {
-					cursor = "of another replica"
-				}
-				q.Set("cursor", cursor)
-				r.URL.RawQuery = q.Encode()
-			}
-			marked.ServeHTTP(w, r)
+			return "of another replica"
 		})
-	}
 }
 
 // ownETags gives each replica versions of its own.
 func ownETags(n int) middleware {
 	own := func(tag string) string { return strings.TrimSuffix(tag, `"`) + fmt.Sprintf(`-%d"`, n) }
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	return chain(beforeBridge(func(r *http.Request) {
 		if tag := r.Header.Get("If-None-Match"); toList(r) && tag != "" {
 			r.Header.Set("If-None-Match", strings.Replace(tag, fmt.Sprintf(`-%d"`, n), `"`, 1))
 		}
-		onResponse(toList, func(x *exchange) {
-			if tag := x.Header.Get("ETag"); tag != "" {
-				x.Header.Set("ETag", own(tag))
-			}
-		})(next).ServeHTTP(w, r)
-	})
+	}), onResponse(toList, func(x *exchange) {
+		if tag := x.Header.Get("ETag"); tag != "" {
+			x.Header.Set("ETag", own(tag))
+		}
+	}))
 }
 
 // ownSessions knows the sessions that it opened.
 func ownSessions(int) middleware {
-	opened := newMemory[bool]()
-	return func(next http.Handler) http.Handler {
-		noting := onResponse(toMCP, func(x *exchange) { opened.put(x.Header.Get("Mcp-Session-Id"), true) })(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if id := r.Header.Get("Mcp-Session-Id"); toMCP(r) && id != "" {
-				if own, _ := opened.get(id); !own {
-					w.WriteHeader(http.StatusNotFound)
-					return
-				}
-				next.ServeHTTP(w, r)
-				return
-			}
-			noting.ServeHTTP(w, r)
-		})
+	opened := newSet()
+	foreign := func(r *http.Request) bool {
+		id := r.Header.Get("Mcp-Session-Id")
+		return toMCP(r) && id != "" && !opened.has(id)
 	}
+	return chain(refuseStatus(http.StatusNotFound, foreign), onResponse(toMCP, func(x *exchange) { opened.add(x.Header.Get("Mcp-Session-Id")) }))
 }
 
 // lendStoredSessions uses the credentials of the caller who opened a session at another replica.
@@ -260,7 +217,7 @@ func lendStoredSessions() func(int) middleware {
 		if n == 0 {
 			return onResponse(toMCP, func(x *exchange) {
 				if id := x.Header.Get("Mcp-Session-Id"); id != "" {
-					owners.put(id, x.Request.Header.Get("Authorization"))
+					owners.put(id, authorized(x.Request))
 				}
 			})
 		}
@@ -276,47 +233,31 @@ func lendStoredSessions() func(int) middleware {
 func keepFirstPages() middleware {
 	first := newMemory[map[string]any]()
 	return onList(func(p *page) {
-		p.Object = first.keep(p.Request.Header.Get("Authorization")+"\x00"+p.Cursor, p.Object)
+		p.Object = first.keep(authorized(p.Request)+"\x00"+p.Cursor, p.Object)
 		p.Tools, _ = p.Object["tools"].([]any)
 	})
 }
 
 // silentStreams opens streams on which nothing comes.
-func silentStreams(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !toMCP(r) || !isStream(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, ":\n\n")
-		http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
-		<-r.Context().Done()
-	})
-}
+var silentStreams = throughWhere(func(r *http.Request) bool { return toMCP(r) && isStream(r) }, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprint(w, ":\n\n")
+	http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
+	<-r.Context().Done()
+})
 
 // takeCallsOver lets the first replica make the calls that another had when it died.
 func takeCallsOver() func(int) middleware {
 	var first http.Handler
 	return func(n int) middleware {
-		return func(next http.Handler) http.Handler {
-			if n == 0 {
-				first = next
-				return next
-			}
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !toInvoke(r) || !isSmall(r) {
-					next.ServeHTTP(w, r)
-					return
-				}
-				body := readBody(r)
-				x := record(next, r, body)
-				if r.Context().Err() != nil {
-					record(first, r.WithContext(context.Background()), body)
-				}
-				x.writeTo(w)
-			})
+		if n == 0 {
+			return func(next http.Handler) http.Handler { first = next; return next }
 		}
+		return onInvoke(func(x *exchange) {
+			if x.Request.Context().Err() != nil {
+				record(first, x.Request.WithContext(context.Background()), x.Sent)
+			}
+		})
 	}
 }
 
@@ -341,22 +282,21 @@ func refuseAfterRestart() func(*http.Server) {
 
 // endAlone keeps the end of a session from the other replicas.
 func endAlone(int) middleware {
-	ended := newMemory[bool]()
+	ended := newSet()
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		id := r.Header.Get("Mcp-Session-Id")
-		if !toMCP(r) || id == "" || r.Header.Get("Origin") != "" {
+		switch {
+		case !toMCP(r), id == "", r.Header.Get("Origin") != "":
+			return false
+		case r.Method == http.MethodDelete:
+			ended.add(id)
+			w.WriteHeader(http.StatusNoContent)
+		case ended.has(id):
+			w.WriteHeader(http.StatusNotFound)
+		default:
 			return false
 		}
-		if r.Method == http.MethodDelete {
-			ended.put(id, true)
-			w.WriteHeader(http.StatusNoContent)
-			return true
-		}
-		gone, _ := ended.get(id)
-		if gone {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		return gone
+		return true
 	})
 }
 
@@ -367,7 +307,7 @@ func countAlone(int) middleware { return limitCalls(testbed.RatePerSec, testbed.
 func limitCalls(perSec rate.Limit, burst int) middleware {
 	buckets := newMemory[*rate.Limiter]()
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !toInvoke(r) || buckets.keep(r.Header.Get("Authorization"), rate.NewLimiter(perSec, burst)).Allow() {
+		if !toInvoke(r) || buckets.keep(authorized(r), rate.NewLimiter(perSec, burst)).Allow() {
 			return false
 		}
 		w.Header().Set("Retry-After", "1")

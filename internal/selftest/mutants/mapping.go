@@ -67,8 +67,7 @@ func mappingMutants() []Mutant {
 				pile := map[string]any{}
 				methods, _ := index["data"].([]any)
 				for _, m := range methods {
-					attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
-					attribute, _ := attributes["mcpTool"].(map[string]any)
+					attribute := objectIn(objectIn(m.(map[string]any), "attributes"), "mcpTool")
 					if own, has := attribute["annotations"].(map[string]any); has && len(own) > 0 {
 						maps.Copy(pile, own)
 						attribute["annotations"] = maps.Clone(pile)
@@ -119,8 +118,7 @@ func mappingMutants() []Mutant {
 			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], emptyAsList) })},
 		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional parameter is lost",
 			Middleware: onTool(func(t tool) {
-				schema, _ := t["inputSchema"].(map[string]any)
-				properties, _ := schema["properties"].(map[string]any)
+				properties := objectIn(objectIn(t, "inputSchema"), "properties")
 				if _, optional := properties["page"]; optional && strings.HasPrefix(fmt.Sprint(t["name"]), "content.") {
 					delete(properties, "page")
 				}

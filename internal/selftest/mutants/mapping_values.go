@@ -256,7 +256,7 @@ func keepFirstLanguage(matches func(*http.Request) bool) middleware {
 	first := newMemory[string]()
 	return onLanguage(func(r *http.Request, language string) string {
 		if matches(r) {
-			return first.keep(r.Header.Get("Authorization"), language)
+			return first.keep(authorized(r), language)
 		}
 		return language
 	})
@@ -268,7 +268,7 @@ func preferKeptLanguage() middleware {
 	return onLanguage(func(r *http.Request, language string) string {
 		first, _, _ := strings.Cut(language, ",")
 		first, _, _ = strings.Cut(first, ";")
-		if !kept.add(r.Header.Get("Authorization") + first) {
+		if !kept.add(authorized(r) + first) {
 			return first
 		}
 		return language
@@ -280,7 +280,7 @@ func shareFlightByName() middleware {
 	var running sync.Map // credentials by name
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if name, _, ok := r.BasicAuth(); toList(r) && ok {
-			first, shared := running.LoadOrStore(name, r.Header.Get("Authorization"))
+			first, shared := running.LoadOrStore(name, authorized(r))
 			if r.Header.Set("Authorization", first.(string)); !shared {
 				defer running.Delete(name)
 			}
@@ -294,7 +294,7 @@ func shareLanguage() middleware {
 	var running sync.Map // language by credentials
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if language := r.Header.Get("Accept-Language"); toList(r) && language != "" {
-			caller := r.Header.Get("Authorization")
+			caller := authorized(r)
 			first, shared := running.LoadOrStore(caller, language)
 			if r.Header.Set("Accept-Language", first.(string)); !shared {
 				defer running.Delete(caller)

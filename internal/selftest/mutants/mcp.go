@@ -88,17 +88,9 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-last-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Imagined,
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				if tools, _ := r["tools"].([]any); len(tools) > 0 {
-					r["tools"] = tools[:len(tools)-1]
-				}
-			})},
+			Middleware: onMCPTools(func(tools []any) []any { return tools[:len(tools)-1] })},
 		{Name: "mcp-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Peer,
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				if tools, _ := r["tools"].([]any); len(tools) > 0 {
-					r["tools"] = append(tools, tools[0])
-				}
-			})},
+			Middleware: onMCPTools(func(tools []any) []any { return append(tools, tools[0]) })},
 		{Name: "mcp-hidden-tools-shown", MCP: true, Breaks: Clauses("mcp/tools-list", "mapping/name-is-id", "access/filtered-by-method", "list/names-unique"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Peer, Claims: "-tools",
 			Why: "a bridge with MCP only is compared with the site itself",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
@@ -112,16 +104,9 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-alone-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list", "list/names-unique", "list/pages-cover-all-once"), Origin: Peer, Claims: "-tools",
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				if tools, _ := r["tools"].([]any); len(tools) > 0 {
-					r["tools"] = append(tools, tools[0])
-				}
-			})},
+			Middleware: onMCPTools(func(tools []any) []any { return append(tools, tools[0]) })},
 		{Name: "mcp-order-reversed", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined,
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				tools, _ := r["tools"].([]any)
-				slices.Reverse(tools)
-			})},
+			Middleware: onMCPTools(func(tools []any) []any { slices.Reverse(tools); return tools })},
 		{Name: "mcp-schemas-emptied", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) { t["inputSchema"] = map[string]any{"type": "object"} })},
 		{Name: "mcp-result-as-string", MCP: true, Breaks: Clauses("mcp/parity", "mcp/structured-content", "mcp/empty-map"), Origin: Peer,
@@ -189,15 +174,9 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-names-trimmed", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "models add blanks",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if toMCP(r) && r.Method == http.MethodPost && isSmall(r) {
-					body := readBody(r)
-					setBody(r, body)
-					call := decode(body)
-					if name, _ := objectIn(call, "params")["name"].(string); strings.HasSuffix(name, " ") {
-						objectIn(call, "params")["name"] = strings.TrimSpace(name)
-						setBody(r, encode(call))
-					}
+			Middleware: onMCPCall(func(params map[string]any) {
+				if name, _ := params["name"].(string); strings.HasSuffix(name, " ") {
+					params["name"] = strings.TrimSpace(name)
 				}
 			})},
 		{Name: "mcp-names-with-a-prefix", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "models call tools as their client shows them",
@@ -242,19 +221,11 @@ func mcpMutants() []Mutant {
 						schema["additionalProperties"] = false
 					}
 				})
-				return func(next http.Handler) http.Handler {
-					changed := rest(next)
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if toMCP(r) && r.ContentLength > 0 && isSmall(r) {
-							body := readBody(r)
-							setBody(r, body)
-							if decode(body)["method"] == "tools/list" {
-								shown.Store(true)
-							}
-						}
-						changed.ServeHTTP(w, r)
-					})
-				}
+				return chain(beforeBridge(func(r *http.Request) {
+					if toMessage(r) && decode(peekBody(r))["method"] == "tools/list" {
+						shown.Store(true)
+					}
+				}), rest)
 			}(), MayFail: Clauses("mapping/properties-complete", "schema/accepts-valid-example", "invoke/undeclared-argument", "describe/equals-list", "list/order-stable", "mcp/tools-list", "mcp/undeclared-argument")},
 		{Name: "mcp-any-origin", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: withHeader(func(h http.Header) { h.Del("Origin") })},
@@ -268,22 +239,12 @@ func mcpMutants() []Mutant {
 			MayFail: Clauses("access/credentials-forwarded"), Origin: Peer,
 			Middleware: actAsSessionOwner(func(*http.Request, string) bool { return true })},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) && r.Method == http.MethodDelete {
-					w.WriteHeader(http.StatusNoContent)
-					return true
-				}
-				return false
-			})},
+			Middleware: refuseStatus(http.StatusNoContent, toMCPBy(http.MethodDelete))},
 		{Name: "mcp-sessions-by-their-beginning", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "a column holds eight characters",
-			Middleware: sessionsByTheirBeginning},
+			Middleware: sessionsByTheirBeginning()},
 		{Name: "mcp-any-session-listens", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "only the handler of messages looks the session up",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-				listens := toMCP(r) && r.Method == http.MethodGet
-				if listens {
-					next.ServeHTTP(streamAnyway{w}, r)
-				}
-				return listens
+			Middleware: throughWhere(toMCPBy(http.MethodGet), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				next.ServeHTTP(streamAnyway{w}, r)
 			})},
 		{Name: "mcp-unknown-session-400", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onResponse(toMCP, func(x *exchange) {
@@ -332,8 +293,7 @@ func mcpMutants() []Mutant {
 			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
 					body := readBody(r)
-					params, _ := decode(body)["params"].(map[string]any)
-					r.Header.Set("Mcp-Name", fmt.Sprint(params["name"]))
+					r.Header.Set("Mcp-Name", fmt.Sprint(objectIn(decode(body), "params")["name"]))
 					r.Body = io.NopCloser(bytes.NewReader(body))
 				}
 			})},
@@ -424,19 +384,17 @@ func mcpMutants() []Mutant {
 }
 
 // onlyWithSlash serves MCP at the path with a slash at its end, and redirects to it.
-func onlyWithSlash(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/mcp":
-			http.Redirect(w, r, "/mcp/", http.StatusTemporaryRedirect)
-			return
-		case "/mcp/":
-			r = r.Clone(r.Context())
-			r.URL.Path = "/mcp"
-		}
-		next.ServeHTTP(w, r)
-	})
-}
+var onlyWithSlash = through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	switch r.URL.Path {
+	case "/mcp":
+		http.Redirect(w, r, "/mcp/", http.StatusTemporaryRedirect)
+		return
+	case "/mcp/":
+		r = r.Clone(r.Context())
+		r.URL.Path = "/mcp"
+	}
+	next.ServeHTTP(w, r)
+})
 
 // mcpVariants are correct MCP servers that differ from the reference.
 func mcpVariants() []Mutant {
@@ -449,8 +407,8 @@ func mcpVariants() []Mutant {
 					x.Header.Set("X-Accel-Buffering", "no")
 				}
 			})},
-		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseDelete(http.StatusMethodNotAllowed)},
-		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseDelete(http.StatusNotFound)},
+		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseStatus(http.StatusMethodNotAllowed, toMCPBy(http.MethodDelete))},
+		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseStatus(http.StatusNotFound, toMCPBy(http.MethodDelete))},
 		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another",
 			Claims: "-tools,-mcp-2026", Middleware: endingSessions(10)},
 		{Name: "mcp-behind-a-slash", MCP: true, Why: "a router may send the client to the path with a slash at its end, and keep the verb", Middleware: onlyWithSlash},
@@ -477,21 +435,10 @@ func mcpVariants() []Mutant {
 				})
 			})},
 		{Name: "mcp-alone", MCP: true, Why: "a bridge may have MCP and nothing else", Claims: "-tools",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) {
-					return false
-				}
-				w.WriteHeader(http.StatusNotFound)
-				return true
-			})},
+			Middleware: refuseStatus(http.StatusNotFound, func(r *http.Request) bool { return !toMCP(r) })},
 		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
 			Middleware: chain(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
-				onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-					if toMCP(r) && r.Method == http.MethodGet {
-						w.WriteHeader(http.StatusMethodNotAllowed)
-					}
-					return toMCP(r) && r.Method == http.MethodGet
-				}))},
+				refuseStatus(http.StatusMethodNotAllowed, toMCPBy(http.MethodGet)))},
 		{Name: "mcp-without-sessions", MCP: true, Why: "sessions are optional for a server in all revisions that have them",
 			Claims: "-mcp-list-changed", Middleware: withoutSessions()},
 		{Name: "mcp-strings-as-they-are", MCP: true, Why: "the text of a string result may be the string itself instead of its JSON",
@@ -674,11 +621,7 @@ func asStream(write func(message string) string) middleware {
 func asksFirst() middleware {
 	answered := newMemory[chan struct{}]() // by the id of the ping
 	var last atomic.Int64
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
+	return throughWhere(toMessage, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body := readBody(r)
 		message := decode(body)
 		id, _ := message["id"].(string)
@@ -710,11 +653,7 @@ func inPieces() middleware {
 	const asked = "\xef\xbb\xbf:\n\ndata:{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"roots/list\"}\n\n" +
 		"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\",\"params\":{\"messages\":[],\"maxTokens\":1}}\n\n: still here\n\nevent: message\ndata: "
 	var responses atomic.Int64
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
+	return throughWhere(toMessage, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		body := readBody(r)
 		if message := decode(body); message["method"] == nil && message["id"] != nil { // the response to what was asked
 			w.WriteHeader(http.StatusAccepted)
@@ -744,26 +683,8 @@ func inPieces() middleware {
 // resumedStreams sends the first event of a stream and closes the connection; what is left of the stream is for who resumes it.
 func resumedStreams() middleware {
 	left := newMemory[[]byte]()
-	return func(next http.Handler) http.Handler {
-		return firstEventAlone(left, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if last := r.Header.Get("Last-Event-ID"); toMCP(r) && r.Method == http.MethodGet && last != "" {
-				message, ok := left.get(last)
-				if !ok {
-					w.WriteHeader(http.StatusBadRequest)
-					return
-				}
-				w.Header().Set("Content-Type", "text/event-stream")
-				fmt.Fprintf(w, "id: %s-end\ndata: %s\n\n", last, message)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}))
-	}
-}
-
-func firstEventAlone(left *memory[[]byte], next http.Handler) http.Handler {
 	var last atomic.Int64
-	return onResponse(toMCP, func(x *exchange) {
+	firstEventAlone := onResponse(toMCP, func(x *exchange) {
 		if x.Status != http.StatusOK || x.Request.Method != http.MethodPost || x.Object() == nil {
 			return
 		}
@@ -771,7 +692,20 @@ func firstEventAlone(left *memory[[]byte], next http.Handler) http.Handler {
 		left.put(id, encode(x.Object()))
 		x.Body = []byte("retry: 1\nid: " + id + "\ndata:\n\n")
 		x.Header.Set("Content-Type", "text/event-stream")
-	})(next)
+	})
+	resumes := func(r *http.Request) bool {
+		return toMCP(r) && r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") != ""
+	}
+	return chain(throughWhere(resumes, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		id := r.Header.Get("Last-Event-ID")
+		message, ok := left.get(id)
+		if !ok {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "id: %s-end\ndata: %s\n\n", id, message)
+	}), firstEventAlone)
 }
 
 // streamAnyway opens a stream where there is no session, and ends it at once.
@@ -788,32 +722,25 @@ func (w streamAnyway) WriteHeader(status int) {
 // Unwrap allows the bridge to flush.
 func (w streamAnyway) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// refuseDelete ends no session.
-func refuseDelete(status int) middleware {
-	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if toMCP(r) && r.Method == http.MethodDelete {
-			w.WriteHeader(status)
-			return true
-		}
-		return false
-	})
+// toMCPBy matches the requests to the MCP endpoint by one HTTP method.
+func toMCPBy(method string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return toMCP(r) && r.Method == method }
 }
 
 // sessionsByTheirBeginning takes an id for that of the session whose id begins alike.
-func sessionsByTheirBeginning(next http.Handler) http.Handler {
-	var whole sync.Map // by the beginning
-	seen := onResponse(toMCP, func(x *exchange) {
-		if id := x.Header.Get("Mcp-Session-Id"); len(id) > 8 {
-			whole.Store(id[:8], id)
-		}
-	})(next)
-	return withHeader(func(h http.Header) {
+func sessionsByTheirBeginning() middleware {
+	whole := newMemory[string]() // by the beginning
+	return chain(withHeader(func(h http.Header) {
 		if id := h.Get("Mcp-Session-Id"); len(id) > 8 {
-			if known, ok := whole.Load(id[:8]); ok {
-				h.Set("Mcp-Session-Id", known.(string))
+			if known, ok := whole.get(id[:8]); ok {
+				h.Set("Mcp-Session-Id", known)
 			}
 		}
-	})(seen)
+	}), onResponse(toMCP, func(x *exchange) {
+		if id := x.Header.Get("Mcp-Session-Id"); len(id) > 8 {
+			whole.put(id[:8], id)
+		}
+	}))
 }
 
 // validateByFirstSchema checks an argument by the enum that the tool had when it was called first.

@@ -22,13 +22,21 @@ func through(serve func(w http.ResponseWriter, r *http.Request, next http.Handle
 	}
 }
 
-// onResponse changes the responses to the requests that match. Streams and large requests pass unchanged.
-func onResponse(matches func(*http.Request) bool, change func(x *exchange)) middleware {
+// throughWhere is through for the requests that match; the others go to the bridge.
+func throughWhere(matches func(*http.Request) bool, serve func(w http.ResponseWriter, r *http.Request, next http.Handler)) middleware {
 	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if !matches(r) || !isSmall(r) || isStream(r) {
+		if !matches(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
+		serve(w, r, next)
+	})
+}
+
+// onResponse changes the responses to the requests that match. Streams and large requests pass unchanged.
+func onResponse(matches func(*http.Request) bool, change func(x *exchange)) middleware {
+	whole := func(r *http.Request) bool { return matches(r) && isSmall(r) && !isStream(r) }
+	return throughWhere(whole, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		x := record(next, r, readBody(r))
 		change(x)
 		x.writeTo(w)
@@ -52,6 +60,20 @@ func beforeBridge(change func(r *http.Request)) middleware {
 	})
 }
 
+// refuseStatus responds with a status and no body to the requests that match.
+func refuseStatus(status int, matches func(*http.Request) bool) middleware {
+	return throughWhere(matches, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(status) })
+}
+
+// actAs handles the requests that match as those of a built-in account.
+func actAs(user string, matches func(*http.Request) bool) middleware {
+	return beforeBridge(func(r *http.Request) {
+		if matches(r) {
+			r.Header.Set("Authorization", basicAuth(user))
+		}
+	})
+}
+
 func allRequests(*http.Request) bool { return true }
 
 func toList(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/mcp/tools/list") }
@@ -61,6 +83,16 @@ func toDescribe(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/m
 func toInvoke(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/mcp/tools/invoke") }
 
 func toToolViews(r *http.Request) bool { return toList(r) || toDescribe(r) }
+
+// toCall matches the invokes by POST whose body a mutant may read.
+func toCall(r *http.Request) bool { return toInvoke(r) && r.Method == http.MethodPost && isSmall(r) }
+
+// toMessage matches the messages to the MCP endpoint.
+func toMessage(r *http.Request) bool { return toMCP(r) && r.Method == http.MethodPost && isSmall(r) }
+
+func toInvalidate(r *http.Request) bool {
+	return strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate")
+}
 
 // page is a decoded list response.
 type page struct {
@@ -340,7 +372,7 @@ func onCallBody(change func(x *exchange, call map[string]any)) middleware {
 // onBody changes the body of an invoke before the bridge reads it.
 func onBody(change func(body []byte) []byte) middleware {
 	return beforeBridge(func(r *http.Request) {
-		if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) {
+		if toCall(r) {
 			setBody(r, change(readBody(r)))
 		}
 	})
@@ -351,9 +383,7 @@ func calledIn(r *http.Request) map[string]any {
 	if !toInvoke(r) || !isSmall(r) {
 		return nil
 	}
-	body := readBody(r)
-	setBody(r, body)
-	return decode(body)
+	return decode(peekBody(r))
 }
 
 // offset decodes a cursor of the reference; 0 for the first page or another form.
@@ -400,14 +430,12 @@ type rpc struct {
 
 // Result returns the result of the response; nil without one.
 func (m *rpc) Result() map[string]any {
-	result, _ := m.Response["result"].(map[string]any)
-	return result
+	return objectIn(m.Response, "result")
 }
 
 // Code returns the error code of the response; "" without an error.
 func (m *rpc) Code() string {
-	failure, _ := m.Response["error"].(map[string]any)
-	return numberText(failure["code"])
+	return numberText(objectIn(m.Response, "error")["code"])
 }
 
 // Succeed replaces the response by a result.
@@ -437,8 +465,7 @@ func onRPC(method string, change func(m *rpc)) middleware {
 		if name == "" || response == nil || method != "" && method != name {
 			return
 		}
-		params, _ := sent["params"].(map[string]any)
-		m := &rpc{exchange: x, Method: name, Params: params, Response: response}
+		m := &rpc{exchange: x, Method: name, Params: objectIn(sent, "params"), Response: response}
 		change(m)
 		m.Set(m.Status, m.Response)
 	})
@@ -453,13 +480,22 @@ func onRPCResult(method string, change func(result map[string]any)) middleware {
 	})
 }
 
+// onMCPTools changes the tools of a page of tools/list that has any.
+func onMCPTools(change func(tools []any) []any) middleware {
+	return onRPCResult("tools/list", func(result map[string]any) {
+		if tools, _ := result["tools"].([]any); len(tools) > 0 {
+			result["tools"] = change(tools)
+		}
+	})
+}
+
 // onMCPTool changes every tool of tools/list.
 func onMCPTool(change func(t tool)) middleware {
-	return onRPCResult("tools/list", func(result map[string]any) {
-		tools, _ := result["tools"].([]any)
+	return onMCPTools(func(tools []any) []any {
 		for _, t := range tools {
 			change(t.(tool))
 		}
+		return tools
 	})
 }
 

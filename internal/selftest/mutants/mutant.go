@@ -178,53 +178,40 @@ func Killing(clause string) []string {
 }
 
 // memory is what a mutant stores between requests. It is safe for concurrent use.
-type memory[V any] struct {
-	mu   sync.Mutex
-	rows map[string]V
-}
+type memory[V any] struct{ rows sync.Map }
 
-func newMemory[V any]() *memory[V] { return &memory[V]{rows: map[string]V{}} }
+func newMemory[V any]() *memory[V] { return &memory[V]{} }
 
-func (t *memory[V]) get(key string) (V, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	v, ok := t.rows[key]
+func (t *memory[V]) get(key string) (v V, ok bool) {
+	row, ok := t.rows.Load(key)
+	if ok {
+		v = row.(V)
+	}
 	return v, ok
 }
 
-func (t *memory[V]) put(key string, v V) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rows[key] = v
-}
+func (t *memory[V]) put(key string, v V) { t.rows.Store(key, v) }
 
 // keep stores a value unless there is one, and returns the stored one.
 func (t *memory[V]) keep(key string, v V) V {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if old, ok := t.rows[key]; ok {
-		return old
-	}
-	t.rows[key] = v
-	return v
+	row, _ := t.rows.LoadOrStore(key, v)
+	return row.(V)
 }
 
-func (t *memory[V]) clear() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.rows)
-}
+func (t *memory[V]) clear() { t.rows.Clear() }
 
 // set is a memory of names.
 type set struct{ memory[bool] }
 
-func newSet() *set { return &set{memory[bool]{rows: map[string]bool{}}} }
+func newSet() *set { return &set{} }
+
+func (s *set) has(name string) bool {
+	_, ok := s.get(name)
+	return ok
+}
 
 // add adds a name and reports whether it is new.
 func (s *set) add(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := s.rows[name]
-	s.rows[name] = true
+	_, seen := s.rows.LoadOrStore(name, true)
 	return !seen
 }

@@ -71,7 +71,7 @@ func (e endpoints) middleware(site *siteClient) middleware {
 }
 
 func (e endpoints) respond(x *exchange, site *siteClient, name string, call map[string]any) {
-	authorization := x.Request.Header.Get("Authorization")
+	authorization := authorized(x.Request)
 	described := x.Send(http.MethodGet, "/mcp/tools/describe?name="+url.QueryEscape(name), nil)
 	if described.Status == http.StatusUnauthorized && !e.unscoped {
 		x.Set(http.StatusUnauthorized, rpcError(nil, -32600, "Authentication is required."))
@@ -119,10 +119,8 @@ func (e endpoints) notFound(x *exchange) {
 
 // missingScopes returns the scopes that the described tool requires and the caller's token lacks.
 func missingScopes(described *exchange, authorization string) []string {
-	tool, _ := described.Object()["tool"].(map[string]any)
-	annotations, _ := tool["annotations"].(map[string]any)
-	auth, _ := annotations["auth"].(map[string]any)
-	scopes, _ := auth["scopes"].([]any)
+	annotations := objectIn(objectIn(described.Object(), "tool"), "annotations")
+	scopes, _ := objectIn(annotations, "auth")["scopes"].([]any)
 	var missing []string
 	for _, scope := range scopes {
 		if scope := fmt.Sprint(scope); !slices.Contains(tokenScopes[authorization], scope) {

@@ -155,11 +155,10 @@ type fault func(body []byte) (code, message string)
 // with 401 or 403 for stays that.
 func checkForm(faults ...fault) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+		if !toCall(r) {
 			return false
 		}
-		body := readBody(r)
-		setBody(r, body)
+		body := peekBody(r)
 		for _, wrong := range faults {
 			code, message := wrong(body)
 			if code == "" {
@@ -210,8 +209,7 @@ func boundBody(next http.Handler) http.Handler {
 		if !toInvoke(r) || !isSmall(r) {
 			return false
 		}
-		body := readBody(r)
-		setBody(r, body)
+		body := peekBody(r)
 		depth, deepest := 0, 0
 		for _, c := range body {
 			switch c {
@@ -251,11 +249,10 @@ func violationsOf(s any, document []byte) []schema.Violation {
 // validateArguments checks the arguments as they came against the inputSchema that describe shows, before the call.
 func validateArguments(next http.Handler) http.Handler {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+		if !toCall(r) {
 			return false
 		}
-		body := readBody(r)
-		setBody(r, body)
+		body := peekBody(r)
 		x := &exchange{Request: r, Sent: body, next: next}
 		arguments, ok := decode(body)["arguments"].(map[string]any)
 		if _, there := decode(body)["name"].(string); !ok || !there {
@@ -299,9 +296,8 @@ func lookUp(next http.Handler) http.Handler {
 		var name string
 		x := &exchange{Request: r, next: next, Method: r.Method}
 		switch {
-		case toInvoke(r) && r.Method == http.MethodPost && isSmall(r):
-			x.Sent = readBody(r)
-			setBody(r, x.Sent)
+		case toCall(r):
+			x.Sent = peekBody(r)
 			for _, wrong := range []fault{wellFormed, isObject, hasName, hasArguments} {
 				if code, _ := wrong(x.Sent); code != "" {
 					return false

@@ -142,7 +142,7 @@ func pageAgain(change func(x *exchange, tools []any) []any) middleware {
 			return
 		}
 		given := x.Request.URL.Query().Get("cursor")
-		who := x.Request.Header.Get("Authorization") + "\x00" + x.Request.Header.Get("Cookie")
+		who := authorized(x.Request) + "\x00" + x.Request.Header.Get("Cookie")
 		tools, known := kept.get(who)
 		if !known || given == "" {
 			if tools = x.all(); change != nil {

@@ -116,7 +116,7 @@ func authRemedies() []Remedy {
 			}
 		}))},
 		{Clause: "auth/every-request", Mutant: "auth-ping-for-everybody", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-			if !toMCP(r) || r.Header.Get("Authorization") != "" {
+			if !toMCP(r) || authorized(r) != "" {
 				return false
 			}
 			refused := record(next, r, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))

@@ -28,7 +28,7 @@ func siteRemedies() []Remedy {
 		})},
 		{Clause: "access/credentials-kept-secret", Mutant: "credentials-in-header", Front: front(onResponse(allRequests, func(x *exchange) {
 			for name, values := range x.Header {
-				if sent := x.Request.Header.Get("Authorization"); sent != "" && strings.Contains(strings.Join(values, " "), sent) {
+				if sent := authorized(x.Request); sent != "" && strings.Contains(strings.Join(values, " "), sent) {
 					x.Header.Del(name)
 				}
 			}
@@ -89,9 +89,7 @@ func siteRemedies() []Remedy {
 			if !toOneTool(r) || !isSmall(r) {
 				return false
 			}
-			body := readBody(r)
-			setBody(r, body)
-			call := string(body)
+			call := string(peekBody(r))
 			if r.Method == http.MethodGet {
 				call = r.URL.Query().Get("query")
 			}
@@ -158,8 +156,7 @@ func calledID(x *exchange) any {
 func scopesOf(x *exchange) []string {
 	name := strings.TrimPrefix(x.Request.URL.Path, "/mcp/tools/")
 	t, _ := x.as("admin").tool(name)
-	annotations, _ := t["annotations"].(map[string]any)
-	auth, _ := annotations["auth"].(map[string]any)
+	auth := objectIn(objectIn(t, "annotations"), "auth")
 	scopes, _ := auth["scopes"].([]any)
 	var names []string
 	for _, s := range scopes {

@@ -75,8 +75,7 @@ func front(m middleware) func(*siteClient) middleware {
 
 // errorOf returns the error object of a response; nil without one.
 func errorOf(x *exchange) map[string]any {
-	e, _ := x.Object()["error"].(map[string]any)
-	return e
+	return objectIn(x.Object(), "error")
 }
 
 // ask sends a request of the same caller to the site and returns the body of the response, decoded.
@@ -116,8 +115,7 @@ func (w *siteClient) methods(r *http.Request) (methods map[string]map[string]any
 		id, _ := m["id"].(string)
 		methods[id], _ = m["attributes"].(map[string]any)
 	}
-	meta, _ := index["meta"].(map[string]any)
-	mcp, _ := meta["mcp"].(map[string]any)
+	mcp := objectIn(objectIn(index, "meta"), "mcp")
 	discovers, _ = mcp["discovery"].(bool)
 	return methods, discovers
 }
@@ -181,8 +179,7 @@ func atTheSite(change func(r *http.Request, c *call)) transport {
 		if err != nil || !isCall(r) {
 			return resp, err
 		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
-		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+		body, _ := readAhead(resp)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.status, c.challenge = resp.StatusCode, resp.Header.Get("WWW-Authenticate")

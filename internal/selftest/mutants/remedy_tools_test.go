@@ -87,8 +87,7 @@ func toolRemedies() []Remedy {
 			}
 		})},
 		{Clause: "mapping/by-position", Mutant: "by-position-list", Front: front(withoutTools(func(t tool) bool {
-			schema, _ := t["inputSchema"].(map[string]any)
-			_, list := schema["properties"].([]any)
+			_, list := objectIn(t, "inputSchema")["properties"].([]any)
 			return list
 		}))},
 		{Clause: "schema/input-valid", Mutant: "schema-unknown-type", Front: front(onInput(func(s map[string]any) {
@@ -106,8 +105,7 @@ func toolRemedies() []Remedy {
 			})
 		}))},
 		{Clause: "schema/accepts-valid-example", Mutant: "schema-requires-the-impossible", Front: front(onInput(func(s map[string]any) {
-			properties, _ := s["properties"].(map[string]any)
-			names := slices.DeleteFunc(required(s), func(name any) bool { return !has(properties, fmt.Sprint(name)) })
+			names := slices.DeleteFunc(required(s), func(name any) bool { return !has(objectIn(s, "properties"), fmt.Sprint(name)) })
 			if delete(s, "required"); len(names) > 0 {
 				s["required"] = names
 			}
@@ -154,10 +152,8 @@ func toolRemedies() []Remedy {
 		}))},
 		{Clause: "translate/required-default", Mutant: "field-required-lost", Front: fromSite(func(t tool, site map[string]any, _ []string) {
 			schema, _ := t["inputSchema"].(map[string]any)
-			parameters, _ := site["params"].(map[string]any)
-			for name, p := range parameters {
-				published, _ := p.(map[string]any)["schema"].(map[string]any)
-				if published["required"] == true && !slices.Contains(required(schema), any(name)) {
+			for name, p := range objectIn(site, "params") {
+				if objectIn(p.(map[string]any), "schema")["required"] == true && !slices.Contains(required(schema), any(name)) {
 					schema["required"] = append(required(schema), name)
 				}
 			}
@@ -180,20 +176,17 @@ func fromSite(change func(t tool, attributes map[string]any, ids []string)) func
 
 // attribute is the McpTool attribute of a method.
 func attribute(site map[string]any) map[string]any {
-	a, _ := site["mcpTool"].(map[string]any)
-	return a
+	return objectIn(site, "mcpTool")
 }
 
 // definition is what the site says of a parameter beside its schema.
 func definition(parameter map[string]any) map[string]any {
-	a, _ := parameter["attributes"].(map[string]any)
-	return a
+	return objectIn(parameter, "attributes")
 }
 
 // eachParameter calls change with each property of a tool and the parameter of the method that it stands for.
 func eachParameter(t tool, site map[string]any, change func(property, parameter map[string]any)) {
-	schema, _ := t["inputSchema"].(map[string]any)
-	properties, _ := schema["properties"].(map[string]any)
+	properties := objectIn(objectIn(t, "inputSchema"), "properties")
 	parameters, _ := site["params"].(map[string]any)
 	for name, property := range properties {
 		p, isObject := property.(map[string]any)

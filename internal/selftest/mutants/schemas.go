@@ -245,8 +245,7 @@ func translateVariants() []Mutant {
 // onParameter changes one parameter's schema of one tool, wherever it is shown.
 func onParameter(tool, param string, change func(schema map[string]any)) middleware {
 	return onTool(func(t map[string]any) {
-		input, _ := t["inputSchema"].(map[string]any)
-		properties, _ := input["properties"].(map[string]any)
+		properties := objectIn(objectIn(t, "inputSchema"), "properties")
 		if schema, ok := properties[param].(map[string]any); ok && t["name"] == tool {
 			change(schema)
 		}

@@ -70,7 +70,13 @@ func sessionMutants() []Mutant {
 			})},
 		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
-		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
+		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed",
+			SiteMiddleware: runOnceAllowed(func(x *exchange) string {
+				if x.Request.Header.Get("Origin") != "" || x.Request.Header.Get("Content-Type") != "application/json" {
+					return ""
+				}
+				return x.Request.Header.Get("Cookie")
+			})},
 		{Name: "first-cookie-is-the-session", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "a browser sends other cookies, too",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if first, _, several := strings.Cut(r.Header.Get("Cookie"), ";"); several {
@@ -131,7 +137,7 @@ func revalidateFirst() middleware {
 		if version := x.Header.Get("ETag"); version != "" {
 			versions.add(version)
 		}
-		if known, _ := versions.get(x.Request.Header.Get("If-None-Match")); known && x.Status == http.StatusForbidden {
+		if versions.has(x.Request.Header.Get("If-None-Match")) && x.Status == http.StatusForbidden {
 			x.Status, x.Body = http.StatusNotModified, nil
 			x.Header.Del("Content-Type")
 		}
@@ -147,28 +153,12 @@ func onSessionCall(change func(r *http.Request)) middleware {
 	})
 }
 
-// runOnceAllowedBySession runs what a session was once allowed to run as the service account.
-func runOnceAllowedBySession(site *siteClient) middleware {
-	allowed := newSet()
-	return onInvoke(func(x *exchange) {
-		key := x.Request.Header.Get("Cookie") + "\x00" + x.invoked()
-		switch x.Status {
-		case http.StatusOK:
-			allowed.add(key)
-		case http.StatusForbidden, http.StatusNotFound:
-			if _, ok := allowed.get(key); ok && x.Request.Header.Get("Cookie") != "" && x.Request.Header.Get("Origin") == "" && x.Request.Header.Get("Content-Type") == "application/json" {
-				site.run(x, basicAuth("service"))
-			}
-		}
-	})
-}
-
 // keepCallerDuringDiscovery sends a call with the credentials of the last call that came while its caller was discovered.
 func keepCallerDuringDiscovery() middleware {
 	var last atomic.Value
 	var seen sync.Map
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		credentials := r.Header.Get("Authorization")
+		credentials := authorized(r)
 		if !toInvoke(r) || credentials == "" {
 			return false
 		}
@@ -187,7 +177,7 @@ func keepCallerDuringDiscovery() middleware {
 func keepCallerDuringBody() middleware {
 	var last atomic.Value
 	return beforeBridge(func(r *http.Request) {
-		last.Store(r.Header.Get("Authorization"))
+		last.Store(authorized(r))
 		if !toInvoke(r) || !isSmall(r) {
 			return
 		}
@@ -224,16 +214,10 @@ func mcpCallerMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-anonymous-as-agent", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/session", "access/no-oracle"), Origin: Peer, Why: "anonymous MCP callers get the bridge's own account",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if toMCP(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
-					r.Header.Set("Authorization", basicAuth("agent"))
-				}
-			})},
+			Middleware: actAs("agent", func(r *http.Request) bool { return toMCP(r) && authorized(r) == "" && r.Header.Get("Cookie") == "" })},
 		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Authorization") != "" {
-					r.Header.Set("Authorization", basicAuth("service"))
-				}
+			Middleware: actAs("service", func(r *http.Request) bool {
+				return toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && authorized(r) != ""
 			})},
 		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) {
@@ -299,17 +283,16 @@ func mcpCallerMutants() []Mutant {
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
 		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a call without arguments ends in an exception",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+				if !toMessage(r) {
 					return false
 				}
-				body := readBody(r)
-				setBody(r, body)
-				params, ok := decode(body)["params"].(map[string]any)
-				if !ok || decode(body)["method"] != "tools/call" || has(params, "arguments") {
-					return false
+				message := decode(peekBody(r))
+				params, ok := message["params"].(map[string]any)
+				fails := ok && message["method"] == "tools/call" && !has(params, "arguments")
+				if fails {
+					http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
 				}
-				http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
-				return true
+				return fails
 			})},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: withHeader(func(h http.Header) {
@@ -319,13 +302,9 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),
 			MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
-			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool {
-				body := readBody(r)
-				setBody(r, body)
-				return decode(body)["method"] == "tools/call"
-			})},
+			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return decode(peekBody(r))["method"] == "tools/call" })},
 		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
-			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return r.Header.Get("Authorization") == "" })},
+			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return authorized(r) == "" })},
 		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
 			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
 	}
@@ -344,12 +323,10 @@ func headerUnread(method, name string) middleware {
 func cancelByID() middleware {
 	var flights sync.Map // context.CancelFunc by the id
 	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+		if !toMessage(r) {
 			return false
 		}
-		body := readBody(r)
-		setBody(r, body)
-		message := decode(body)
+		message := decode(peekBody(r))
 		switch message["method"] {
 		case "notifications/cancelled":
 			if end, ok := flights.Load(numberText(objectIn(message, "params")["requestId"])); ok {
@@ -369,16 +346,14 @@ func cancelByID() middleware {
 // onMCPCall changes the params of tools/call before the bridge sees them.
 func onMCPCall(change func(params map[string]any)) middleware {
 	return beforeBridge(func(r *http.Request) {
-		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+		if !toMessage(r) {
 			return
 		}
-		body := readBody(r)
-		message := decode(body)
+		message := decode(peekBody(r))
 		if params, ok := message["params"].(map[string]any); ok && message["method"] == "tools/call" {
 			change(params)
-			body = encode(message)
+			setBody(r, encode(message))
 		}
-		setBody(r, body)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -32,6 +33,8 @@ func onSiteRequest(handle func(r *http.Request, next http.RoundTripper) (*http.R
 // isCall reports whether a request is a method call; the others are discovery.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/jsonrpc") }
 
+func isDiscovery(r *http.Request) bool { return !isCall(r) }
+
 // onSiteHeader changes the header of every request to the site.
 func onSiteHeader(change func(h http.Header)) transport {
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -41,15 +44,31 @@ func onSiteHeader(change func(h http.Header)) transport {
 	})
 }
 
-// onCallResponse changes the HTTP responses to calls.
-func onCallResponse(change func(resp *http.Response)) transport {
+// onSiteCall handles every call instead of the transport, given the body of its request.
+func onSiteCall(handle func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		sent := readBody(r)
+		return handle(withBody(r, sent), sent, next)
+	})
+}
+
+// onHTTPResponse changes the HTTP responses of the site to the requests that match.
+func onHTTPResponse(matches func(*http.Request) bool, change func(resp *http.Response)) transport {
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
-		if err == nil && isCall(r) {
+		if err == nil && matches(r) {
 			change(resp)
 		}
 		return resp, err
 	})
+}
+
+// onCallResponse changes the HTTP responses to calls.
+func onCallResponse(change func(resp *http.Response)) transport {
+	return onHTTPResponse(isCall, change)
 }
 
 // replaceBody replaces the body of a response, which was read.
@@ -61,14 +80,22 @@ func replaceBody(resp *http.Response, body string) {
 
 // onCall changes the JSON-RPC request of a call before it is sent.
 func onCall(change func(r *http.Request, call map[string]any)) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isCall(r) {
-			return next.RoundTrip(r)
-		}
-		r = r.Clone(r.Context())
-		call := decode(readBody(r))
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		call := decode(sent)
 		change(r, call)
 		setBody(r, encode(call))
+		return next.RoundTrip(r)
+	})
+}
+
+// oneAtATime sends the requests that match one after the other.
+func oneAtATime(matches func(*http.Request) bool) transport {
+	var line sync.Mutex
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if matches(r) {
+			line.Lock()
+			defer line.Unlock()
+		}
 		return next.RoundTrip(r)
 	})
 }
@@ -114,25 +141,25 @@ func onReply(change func(reply map[string]any)) transport { return onSiteRespons
 
 // onDiscovery changes what the site shows of its methods.
 func onDiscovery(change func(index map[string]any)) transport {
-	return onSiteResponse(func(r *http.Request) bool { return !isCall(r) }, change)
+	return onSiteResponse(isDiscovery, change)
 }
 
 func onSiteResponse(matches func(*http.Request) bool, change func(map[string]any)) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err != nil || !matches(r) {
-			return resp, err
-		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
+	return onHTTPResponse(matches, func(resp *http.Response) {
+		body, err := readAhead(resp)
 		object := decode(body)
-		if err != nil || len(body) == testbed.MaxResponse || object == nil || !utf8.Valid(body) || !json.Valid(body) {
-			resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
-			return resp, nil
+		if err == nil && len(body) < testbed.MaxResponse && object != nil && utf8.Valid(body) && json.Valid(body) {
+			change(object)
+			replaceBody(resp, string(encode(object)))
 		}
-		change(object)
-		replaceBody(resp, string(encode(object)))
-		return resp, nil
 	})
+}
+
+// readAhead reads the body of a response up to the bound of the bridge, and puts it back with the error that ended it.
+func readAhead(resp *http.Response) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
+	resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+	return body, err
 }
 
 // resumed is a body with the part that was read put back.
@@ -204,8 +231,7 @@ func (w *siteClient) run(x *exchange, authorization string) {
 		x.Set(http.StatusOK, map[string]any{"result": result})
 		return
 	}
-	e, _ := reply["error"].(map[string]any)
-	message, _ := e["message"].(string)
+	message, _ := objectIn(reply, "error")["message"].(string)
 	x.Refuse(http.StatusInternalServerError, "execution_error", message)
 }
 
@@ -241,16 +267,19 @@ func onReplyError(change func(e map[string]any)) transport {
 	})
 }
 
+// recodeReplies gives the site's JSON-RPC errors of one code another.
+func recodeReplies(from string, to int) transport {
+	return onReplyError(func(e map[string]any) {
+		if numberText(e["code"]) == from {
+			e["code"] = to
+		}
+	})
+}
+
 // resendCalls sends a call a second time if the first response is as wanted.
 func resendCalls(wanted func(r *http.Request, resp *http.Response, err error) bool) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isCall(r) {
-			return next.RoundTrip(r)
-		}
-		body := readBody(r)
-		first := r.Clone(r.Context())
-		setBody(first, body)
-		resp, err := next.RoundTrip(first)
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
 		if !wanted(r, resp, err) {
 			return resp, err
 		}
@@ -258,8 +287,6 @@ func resendCalls(wanted func(r *http.Request, resp *http.Response, err error) bo
 			_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is reused
 			resp.Body.Close()
 		}
-		second := r.Clone(r.Context())
-		setBody(second, body)
-		return next.RoundTrip(second)
+		return next.RoundTrip(withBody(r, sent))
 	})
 }

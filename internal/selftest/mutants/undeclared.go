@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -47,13 +48,11 @@ func mcpResultMutants() []Mutant {
 			})},
 		{Name: "mcp-meta-refused", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "clients that show progress send a progressToken with each call, and the params are read strictly",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+				if !toMessage(r) {
 					return false
 				}
-				x := &exchange{Request: r, Method: r.Method, Header: http.Header{}, Sent: readBody(r)}
-				setBody(r, x.Sent)
-				params, _ := decode(x.Sent)["params"].(map[string]any)
-				if meta, _ := params["_meta"].(map[string]any); meta["progressToken"] == nil {
+				x := &exchange{Request: r, Method: r.Method, Header: http.Header{}, Sent: peekBody(r)}
+				if meta, _ := objectIn(decode(x.Sent), "params")["_meta"].(map[string]any); meta["progressToken"] == nil {
 					return false
 				}
 				x.Set(http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": decode(x.Sent)["id"], "error": map[string]any{"code": -32602, "message": "unknown member _meta"}})
@@ -93,11 +92,9 @@ func mcpResultMutants() []Mutant {
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
 			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
 		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				if tools, _ := r["tools"].([]any); len(tools) > 1 {
-					i := int(asked.Add(1)) % len(tools)
-					r["tools"] = append(append([]any{}, tools[i:]...), tools[:i]...)
-				}
+			Middleware: onMCPTools(func(tools []any) []any {
+				i := int(asked.Add(1)) % len(tools)
+				return slices.Concat(tools[i:], tools[:i])
 			})},
 	}
 }
@@ -206,11 +203,10 @@ func closeInput(t tool) {
 // it refuses them where the change returns nil.
 func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-		if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+		if !toCall(r) {
 			return false
 		}
-		body := readBody(r)
-		call := decode(body)
+		call := decode(peekBody(r))
 		name, _ := call["name"].(string)
 		if arguments, object := call["arguments"].(map[string]any); object && name != "" {
 			x := &exchange{Request: r, Header: http.Header{}, Method: r.Method, next: next}
@@ -223,19 +219,17 @@ func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any)
 				}
 				if !exact.Equal(changed, arguments) {
 					call["arguments"] = changed
-					body = encode(call)
+					setBody(r, encode(call))
 				}
 			}
 		}
-		setBody(r, body)
 		return false
 	})
 }
 
 // declaredTop keeps the arguments that the tool declares.
 func declaredTop(t tool, arguments map[string]any) map[string]any {
-	input, _ := t["inputSchema"].(map[string]any)
-	properties, _ := input["properties"].(map[string]any)
+	properties := objectIn(objectIn(t, "inputSchema"), "properties")
 	kept := map[string]any{}
 	for name, value := range arguments {
 		if has(properties, name) {

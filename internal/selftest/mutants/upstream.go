@@ -36,7 +36,7 @@ func upstreamMutants() []Mutant {
 		{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400", "invoke/runs-once"), Origin: Module,
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
-					site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+					site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
 				}
 			})},
 		{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
@@ -140,24 +140,14 @@ func upstreamMutants() []Mutant {
 					call["method"] = strings.ToLower(method)
 				}
 			})},
-		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
+		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteCall(pageAsResult)},
 		{Name: "failed-discovery-as-empty-site", Breaks: Clauses("upstream/http-error"), MayFail: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "what is no list of methods is read as none",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && r.URL.Path == "/jsonrpc/methods" && resp.StatusCode >= http.StatusInternalServerError {
-					replaceBody(resp, `{"data":[],"meta":{"mcp":{"discovery":true}}}`)
-					resp.StatusCode = http.StatusOK
-					resp.Header.Set("Content-Type", "application/json")
-				}
-				return resp, err
-			})},
+			Transport: emptySiteWhere(func(resp *http.Response) bool { return resp.StatusCode >= http.StatusInternalServerError })},
 		{Name: "methods-in-any-encoding", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "what is no UTF-8 is replaced before it is parsed",
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err == nil && !isCall(r) && resp.ContentLength < maxBuffered {
+			Transport: onHTTPResponse(isDiscovery, func(resp *http.Response) {
+				if resp.ContentLength < maxBuffered {
 					replaceBody(resp, strings.ToValidUTF8(peek(resp), "?"))
 				}
-				return resp, err
 			})},
 		{Name: "missing-page-as-unknown-tool", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a 404 of the site is taken for that of a method",
 			Transport: onCallResponse(func(resp *http.Response) {
@@ -235,17 +225,8 @@ func upstreamMutants() []Mutant {
 				})
 			}()},
 		{Name: "discoveries-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer,
-			Why: "one lock keeps every caller's first list from asking the site twice",
-			Transport: func(next http.RoundTripper) http.RoundTripper {
-				var mu sync.Mutex
-				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-					if !isCall(r) {
-						mu.Lock()
-						defer mu.Unlock()
-					}
-					return next.RoundTrip(r)
-				})(next)
-			}},
+			Why:       "one lock keeps every caller's first list from asking the site twice",
+			Transport: oneAtATime(isDiscovery)},
 		{Name: "no-tool-while-down", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Why: "a discovery that failed is an empty list", Middleware: onInvoke(func(x *exchange) {
 			if x.Status >= http.StatusBadGateway && x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status >= http.StatusBadGateway {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
@@ -273,17 +254,12 @@ func upstreamMutants() []Mutant {
 			}, Claims: "-output-validation"},
 		{Name: "answers-read-to-the-end", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the size is compared when the whole response has been read",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 3 * time.Second }, MayFail: Clauses("upstream/timeout"),
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				resp, err := next.RoundTrip(r)
-				if err != nil || !isCall(r) {
-					return resp, err
-				}
+			Transport: onCallResponse(func(resp *http.Response) {
 				start, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse+1))
 				if err == nil && len(start) > testbed.MaxResponse {
 					_, err = io.Copy(io.Discard, resp.Body)
 				}
 				resp.Body = resumed{io.MultiReader(bytes.NewReader(start), failing{err}), resp.Body}
-				return resp, nil
 			})},
 		{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -352,7 +328,7 @@ func upstreamMutants() []Mutant {
 			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
 				message := decode(x.Sent)
 				if params := objectIn(message, "params"); message["method"] == "tools/call" && strings.Contains(string(x.Body), "are not valid") {
-					site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(params["name"]), params["arguments"])
+					site.call(authorized(x.Request), fmt.Sprint(params["name"]), params["arguments"])
 				}
 			})},
 		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer,
@@ -483,13 +459,7 @@ func (b timedBody) Read(p []byte) (int, error) {
 
 // onReplyTo changes the JSON-RPC response to a call, given the call.
 func onReplyTo(change func(call, reply map[string]any)) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isCall(r) {
-			return next.RoundTrip(r)
-		}
-		sent := readBody(r)
-		r = r.Clone(r.Context())
-		setBody(r, sent)
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
 		return onReply(func(reply map[string]any) { change(decode(sent), reply) })(next).RoundTrip(r)
 	})
 }
@@ -505,13 +475,7 @@ func peek(resp *http.Response) string {
 }
 
 // pageAsResult makes an HTML page the result of the method.
-func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !isCall(r) {
-		return next.RoundTrip(r)
-	}
-	sent := readBody(r)
-	r = r.Clone(r.Context())
-	setBody(r, sent)
+func pageAsResult(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(r)
 	if err != nil || !strings.Contains(resp.Header.Get("Content-Type"), "html") || resp.StatusCode != http.StatusOK {
 		return resp, err
@@ -653,10 +617,7 @@ func failForever() transport {
 // failAfterFault fails every call after one to which the site sent no response at all.
 func failAfterFault() transport {
 	var open atomic.Bool
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isCall(r) {
-			return next.RoundTrip(r)
-		}
+	return onSiteCall(func(r *http.Request, _ []byte, next http.RoundTripper) (*http.Response, error) {
 		if open.Load() {
 			return nil, fmt.Errorf("the circuit breaker is open")
 		}
@@ -676,7 +637,7 @@ func calledHost(name string, matches func(*http.Request) bool, host func(*http.R
 			return beforeBridge(func(r *http.Request) {
 				own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 				if there := host(r); matches(r) && there != "" && own != nil && there != own.String() {
-					site.visit(r.Context(), "http://"+there+"/jsonrpc", r.Header.Get("Authorization"))
+					site.visit(r.Context(), "http://"+there+"/jsonrpc", authorized(r))
 				}
 			})
 		}}
@@ -736,61 +697,38 @@ func fromMCP(r *http.Request) bool { return r.Context().Value(mcpKey{}) != nil }
 
 // byGetWhere sends some calls by GET.
 func byGetWhere(chosen func(*http.Request) bool) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isCall(r) || !chosen(r) {
-			return next.RoundTrip(r)
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		if chosen(r) {
+			r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
+			r.URL.RawQuery = "query=" + url.QueryEscape(string(sent))
 		}
-		call := readBody(r)
-		r = r.Clone(r.Context())
-		r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
-		r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
 		return next.RoundTrip(r)
 	})
 }
 
 // emptySiteWhere reads some responses to discovery as those of a site without methods.
 func emptySiteWhere(taken func(*http.Response) bool) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err == nil && r.URL.Path == "/jsonrpc/methods" && taken(resp) {
+	return onHTTPResponse(func(r *http.Request) bool { return r.URL.Path == "/jsonrpc/methods" }, func(resp *http.Response) {
+		if taken(resp) {
 			replaceBody(resp, `{"data":[],"meta":{"mcp":{"discovery":true}}}`)
 			resp.StatusCode = http.StatusOK
 			resp.Header.Set("Content-Type", "application/json")
 		}
-		return resp, err
-	})
-}
-
-// onDiscovered changes the responses of the site to all that is no call.
-func onDiscovered(change func(resp *http.Response) (*http.Response, error)) transport {
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err != nil || isCall(r) {
-			return resp, err
-		}
-		return change(resp)
 	})
 }
 
 // partOfTheList takes the methods that came before the body of discovery broke off.
-var partOfTheList = onDiscovered(func(resp *http.Response) (*http.Response, error) {
+var partOfTheList = onHTTPResponse(isDiscovery, func(resp *http.Response) {
 	body, broken := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
 	text := string(body)
 	if at := strings.LastIndex(text, `,{"type":"JsonRpcMethod"`); broken != nil && at > 0 {
 		text = text[:at] + `],"meta":{"mcp":{"discovery":true}}}`
 	}
 	replaceBody(resp, text)
-	return resp, nil
 })
 
 // brokenAsNull takes null for the result of a response whose compression is broken.
-var brokenAsNull = onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !isCall(r) {
-		return next.RoundTrip(r)
-	}
-	sent := readBody(r)
-	r = r.Clone(r.Context())
-	setBody(r, sent)
+var brokenAsNull = onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(r)
 	if err != nil || !resp.Uncompressed {
 		return resp, err
@@ -808,32 +746,28 @@ var brokenAsNull = onSiteRequest(func(r *http.Request, next http.RoundTripper) (
 })
 
 // readDiscoveryToTheEnd reads all of what comes for a list, and drops what is too much.
-var readDiscoveryToTheEnd = onDiscovered(func(resp *http.Response) (*http.Response, error) {
+var readDiscoveryToTheEnd = onHTTPResponse(isDiscovery, func(resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	replaceBody(resp, string(body))
-	return resp, err
+	resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}), resp.Body}
 })
 
 // fetchFound requests what an expression finds in discovery.
 func fetchFound(expression string) transport {
 	address := regexp.MustCompile(expression)
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err != nil || isCall(r) || resp.ContentLength >= maxBuffered {
-			return resp, err
+	return onHTTPResponse(isDiscovery, func(resp *http.Response) {
+		if resp.ContentLength >= maxBuffered {
+			return
 		}
 		for _, found := range address.FindAllStringSubmatch(strings.ReplaceAll(peek(resp), `\/`, "/"), -1) {
-			if u, err := url.Parse(found[1]); err == nil && u.Hostname() == "127.0.0.1" && u.Host != r.URL.Host {
+			if u, err := url.Parse(found[1]); err == nil && u.Hostname() == "127.0.0.1" && u.Host != resp.Request.URL.Host {
 				if there, err := http.Get(found[1]); err == nil { //nolint:noctx // as such a library does
 					there.Body.Close()
 				}
 			}
 		}
-		return resp, nil
 	})
 }
 

@@ -42,13 +42,11 @@ func TestReviewedSurvivorsStandInTheStarters(t *testing.T) {
 	}
 	wrong := filepath.Join(t.TempDir(), "reviewed.yaml")
 	must.Do(t, os.WriteFile(wrong, []byte("- {starter: go, kind: X, by: y, code: z, is: equivalent}\n"), 0o600))
-	_, err := readReviewed(wrong, "go")
-	must.Expect(t, err != nil, "an entry without a reason is taken")
+	must.Refuse(readReviewed(wrong, "go"))(t, "", "an entry without a reason is taken")
 }
 
 func TestAnUnknownStarterIsRefused(t *testing.T) {
-	_, err := run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r"))
-	must.Expect(t, err != nil, "cobol is taken for a starter")
+	must.Refuse(run(context.Background(), "cobol", "bridgecheck", 1, 1, filepath.Join(t.TempDir(), "r")))(t, "", "cobol is taken for a starter")
 }
 
 // Each starter has a line, and a new one replaces it.
@@ -62,6 +60,5 @@ func TestFiguresStandInThePageOnTrust(t *testing.T) {
 		must.Do(t, writeFigures(of[0], of[1]))
 	}
 	want := "text " + trustMark + "\nOf 3 mutants of the go starter, c.\n\nOf 2 mutants of the node starter, b.\n\nmore\n"
-	page := string(must.Get(os.ReadFile(trustPage))(t))
-	must.Expect(t, page == want, "expected %q, got %q", want, page)
+	must.Equal(t, string(must.Get(os.ReadFile(trustPage))(t)), want, "the page")
 }

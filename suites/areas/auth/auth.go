@@ -214,12 +214,17 @@ func rightToken(ctx context.Context, t *check.T) {
 	}
 }
 
-func schemeCase(ctx context.Context, t *check.T) {
+// openWithToken opens a door, and gives the token of the agent.
+func openWithToken(ctx context.Context, t *check.T) (*door, string) {
 	d := open(ctx, t)
-	token := d.right.Client.Creds.Token
-	if token == "" {
+	if d.right.Client.Creds.Token == "" {
 		check.NotTestable("the agent has no bearer token")
 	}
+	return d, d.right.Client.Creds.Token
+}
+
+func schemeCase(ctx context.Context, t *check.T) {
+	d, token := openWithToken(ctx, t)
 	for _, scheme := range []string{"bearer", "BEARER"} {
 		d.Row(check.Agent, "", "the scheme "+scheme, func() {
 			d.Expect(d.use(ctx, d.as(check.Credentials{Header: map[string]string{"Authorization": scheme + " " + token}}))).To(d.beServed())
@@ -279,11 +284,7 @@ func (d *door) manage(method string) check.Request {
 
 // queryToken sends the right token in each place but the header.
 func queryToken(ctx context.Context, t *check.T) {
-	d := open(ctx, t)
-	token := d.right.Client.Creds.Token
-	if token == "" {
-		check.NotTestable("the agent has no bearer token")
-	}
+	d, token := openWithToken(ctx, t)
 	without := d.as(check.Credentials{})
 	method, params := "tools/list", map[string]any{}
 	if d.method != "" {

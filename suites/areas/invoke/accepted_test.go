@@ -35,8 +35,7 @@ func TestSiteMayAccept(t *testing.T) {
 			arguments := must.Get(exact.Parse([]byte(c.arguments)))(t)
 			breaks := func(v any) bool { return compiled.Fault(v) != "" }
 			run := &check.T{Environment: &check.Environment{}}
-			got := siteMayAccept(run, c.fault, arguments, breaks)
-			must.Expect(t, got == c.accepts, "siteMayAccept(%s) = %v", c.arguments, got)
+			must.Equal(t, siteMayAccept(run, c.fault, arguments, breaks), c.accepts, "siteMayAccept(%s)", c.arguments)
 			run.Claimed = []string{"eager-validation"}
 			must.Expect(t, !siteMayAccept(run, c.fault, arguments, breaks),
 				"siteMayAccept(%s) is true for a bridge that validates", c.arguments)

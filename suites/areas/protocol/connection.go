@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -33,18 +34,12 @@ func dial(ctx context.Context, c check.Client) *connection {
 	if by, err := c.T.Transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
 		check.NotTestable("it needs a connection of its own to the bridge, and the run goes through a proxy")
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	address := net.JoinHostPort(u.Hostname(), port)
 	dialer := net.Dialer{Timeout: c.T.Timeout}
 	var conn net.Conn
 	if u.Scheme == "https" {
-		settings := c.T.Transport.TLSClientConfig.Clone()
-		if settings == nil {
-			settings = &tls.Config{}
-		}
+		settings := cmp.Or(c.T.Transport.TLSClientConfig.Clone(), &tls.Config{})
 		settings.NextProtos = []string{"http/1.1"}
 		conn, err = (&tls.Dialer{NetDialer: &dialer, Config: settings}).DialContext(ctx, "tcp", address)
 	} else {

@@ -5,6 +5,7 @@
 package jsonschema
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -122,9 +123,7 @@ func deepest(err *santhosh.ValidationError) string {
 	}
 	look(err)
 	_, reason, _ := strings.Cut(found.Error(), "': ")
-	if reason == "" {
-		reason = found.Error()
-	}
+	reason = cmp.Or(reason, found.Error())
 	at := ""
 	for _, token := range found.InstanceLocation {
 		at = exact.At(at, token)

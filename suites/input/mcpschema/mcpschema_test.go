@@ -48,8 +48,7 @@ func parsed(t *testing.T, text string) any {
 func TestGoodMessagesPass(t *testing.T) {
 	for revision, kinds := range official {
 		for kind := range kinds {
-			fault := Fault(revision, kind, parsed(t, samples[kind]))
-			must.Expect(t, fault == "", "%s of %s: %s", kind, revision, fault)
+			must.Equal(t, Fault(revision, kind, parsed(t, samples[kind])), "", "fault of %s in %s", kind, revision)
 		}
 	}
 }
