@@ -129,6 +129,9 @@ func freshMutants() []Mutant {
 			Middleware: goodResponses(toList, ofCheck, http.StatusForbidden)},
 		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good",
 			Middleware: refusals(toList, http.StatusForbidden, ofCheck, refuse(http.StatusForbidden, "access_denied", "The site refuses this caller."))},
+		{Name: "no-discovery-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "that the bridge itself refuses a caller is cached for an hour",
+			Middleware: refusalsThat(func(x *exchange) bool { return strings.Contains(x.errorMessage(), "access mcp tool discovery") },
+				toList, ofCheck, refuse(http.StatusForbidden, "access_denied", "This caller may not discover tools."))},
 		{Name: "refusals-kept-by-each-worker", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "each of three workers keeps a refusal for longer than the TTL, and they take turns",
 			Middleware: keepRefusalsOfWorkers()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
@@ -270,11 +273,16 @@ func keepFirstDescription(name string) middleware {
 // refusals repeats refusals with a status forever: a good response to a request with the key of one that was refused before
 // becomes that refusal. "" is no key.
 func refusals(matches func(*http.Request) bool, status int, key func(x *exchange) string, refuse func(x *exchange)) middleware {
+	return refusalsThat(func(x *exchange) bool { return x.Status == status }, matches, key, refuse)
+}
+
+// refusalsThat does the same with refusals of a kind.
+func refusalsThat(are func(x *exchange) bool, matches func(*http.Request) bool, key func(x *exchange) string, refuse func(x *exchange)) middleware {
 	refused := newSet()
 	return onResponse(matches, func(x *exchange) {
 		switch k := key(x); {
 		case k == "":
-		case x.Status == status:
+		case are(x):
 			refused.add(k)
 		case x.Status == http.StatusOK && refused.has(k):
 			refuse(x)

@@ -228,6 +228,9 @@ func invokeRequestMutants() []Mutant {
 		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
 		}))},
+		{Name: "ten-items-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+			return regexp.MustCompile(`\.[1-9]\d+(\.|$)`).MatchString(v.Parameter)
+		}))},
 		{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
@@ -252,6 +255,10 @@ func invokeRequestMutants() []Mutant {
 			})},
 		{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
 			Middleware: refuseArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
+		{Name: "null-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`isset($arguments['stated'])`",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { stated, there := arguments["stated"]; return there && stated == nil })},
+		{Name: "long-texts-match-no-pattern", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "preg_match() gives false beyond its limit of backtracking",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { part, _ := arguments["part"].(string); return len(part) > 10_000 })},
 		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",
 			Middleware: refuseArguments(func(arguments map[string]any) bool {
 				part, ok := arguments["part"].(string)

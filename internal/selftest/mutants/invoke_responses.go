@@ -218,6 +218,10 @@ func invokeErrorMutants() []Mutant {
 		{Name: "site-address-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the error of a client of HTTP contains the address", Middleware: onCode("upstream_error", func(x *exchange) {
 			x.Refuse(x.Status, "upstream_error", "connect ECONNRESET 127.0.0.1:8080")
 		})},
+		{Name: "site-address-in-a-header", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "a debugging header names the backend of each error",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onRefusal(func(x *exchange) { x.Header.Set("X-Upstream", strings.TrimPrefix(site.site, "http://")) })
+			}},
 		{Name: "trace-of-the-bridge", Breaks: Clauses("invoke/no-trace-leak"), Origin: Imagined, Why: "a debug mode adds the trace of the bridge's own exception to the errors of invoke",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if toInvoke(x.Request) {

@@ -46,6 +46,11 @@ func upstreamMutants() []Mutant {
 				reply["id"] = call["id"]
 			}
 		})},
+		{Name: "ids-compared-loosely", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "`$response['id'] == $id`: true equals any number", Transport: onReplyTo(func(call, reply map[string]any) {
+			if reply["id"] == true {
+				reply["id"] = call["id"]
+			}
+		})},
 		{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Transport: onReply(func(reply map[string]any) {
 			if _, ok := reply["result"]; ok {
 				delete(reply, "error")

@@ -343,7 +343,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 	t.MoveApart(ctx)
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	refused := t.Drupal.NewUser(fixtures.DiscoverTools) // the site itself refuses this one, by 403
+	refused := t.Drupal.NewUser(fixtures.DiscoverTools)    // the site itself refuses this one, by 403
+	undiscovering := t.Drupal.NewUser(fixtures.UseJSONRPC) // and the bridge that one, where it claims discovery-permission
 	gained := scenario.DeniedTool(t, one, check.Agent)
 	sees := func(who check.Identity) bool {
 		list := t.As(who).ListAll(ctx)
@@ -361,6 +362,7 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	if sees(one) || sees(other) || describes(one) {
 		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
+	t.As(undiscovering).List(ctx)
 	session := byMCP(ctx, t, one)
 	showsByMCP := func() bool { return slices.Contains(check.ListAllTools(ctx, session).Names(), gained) }
 	within := fmt.Sprintf("within %v", t.ChangeLimit())
@@ -374,7 +376,9 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 
 	t.Drupal.Permit(one, t.Permissions(check.Agent)...)
-	t.Drupal.Permit(refused, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	for _, who := range []check.Identity{refused, undiscovering} {
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	}
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
 	if session != nil {
@@ -382,8 +386,10 @@ func perUserTTL(ctx context.Context, t *check.T) {
 			check.Mismatch("after a permission was granted, in an MCP session that was open before", gained+" in tools/list "+within, "a list without it"))
 	}
 	var list *check.Response
-	t.Expect(t.Await(ctx, func() bool { list = t.As(refused).List(ctx); return list.Succeeded() })).To(BeTrue(),
-		check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", fixtures.UseJSONRPC), "a list "+within, list.Outcome()))
+	for who, permission := range check.InOrder(map[check.Identity]string{refused: fixtures.UseJSONRPC, undiscovering: fixtures.DiscoverTools}) {
+		t.Expect(t.Await(ctx, func() bool { list = t.As(who).List(ctx); return list.Succeeded() })).To(BeTrue(),
+			check.Mismatch(fmt.Sprintf("list after %q was granted to a caller without it", permission), "a list "+within, list.Outcome()))
+	}
 	t.Expect(sees(other)).To(BeFalse(), check.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // edges lists values that just keep a schema, in place of one that keeps it.
@@ -39,6 +40,16 @@ func edges(s map[string]any, value any) []Case {
 				least[name] = v[name]
 			}
 			all = append(all, Case{"what is required alone", least})
+		}
+		properties, _ := s["properties"].(map[string]any)
+		nulls, may := v, false
+		for _, name := range sorted(properties) {
+			if property, _ := properties[name].(map[string]any); slices.Contains(namesIn(property["type"]), "null") {
+				nulls, may = with(nulls, name, nil), true
+			}
+		}
+		if may {
+			all = append(all, Case{"null where it may be", nulls})
 		}
 		for _, keyword := range []string{"minProperties", "maxProperties"} {
 			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
@@ -121,7 +132,7 @@ func textEdges(s map[string]any) []Case {
 	if pattern, ok := s["pattern"].(string); ok {
 		for _, more := range []int{0, 1, 7} {
 			if made, ok := matching(pattern, more); ok {
-				all = append(all, Case{"pattern", made}, Case{"pattern within a text", "zz " + made + " zz"})
+				all = append(all, Case{"pattern", made}, Case{"pattern within a text", "zz " + made + " zz"}, Case{"pattern in a long text", strings.Repeat("zz ", 5000) + made})
 			}
 		}
 	}

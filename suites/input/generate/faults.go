@@ -297,10 +297,14 @@ func listFaults(s map[string]any, list []any) []Case {
 	if len(list) > 0 {
 		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})
 	}
-	// One wrong item behind right ones.
-	if len(list) == 1 && bound(s, "maxItems", maxList) > 2 {
-		for _, c := range faults(effective(itemSchema(s, 2)), example(itemSchema(s, 2))) {
-			all = append(all, Case{c.What + " in the third item", append(items(s, 2), c.Value)})
+	// One wrong item behind right ones, as many as there may be: a validator may stop at the first, or at the tenth.
+	if most := bound(s, "maxItems", maxList); len(list) == 1 && most > 2 {
+		right := 2 // an enum has few values that differ
+		if !unique {
+			right = min(most, maxList) - 1
+		}
+		for _, c := range faults(effective(itemSchema(s, right)), example(itemSchema(s, right))) {
+			all = append(all, Case{c.What + " in the last of many items", append(items(s, right), c.Value)})
 		}
 	}
 	return all
