@@ -49,6 +49,7 @@ func OtherSpellings(name string) map[string]string {
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
 		"a format behind":                  name + ".json",
+		"a server before":                  "mcp__drupal__" + name,
 		"the first of a list":              name + "," + NoSuchTool,
 		"a fragment behind":                name + "#x",
 		"percent-encoded twice":            client.PercentEncoded(name),

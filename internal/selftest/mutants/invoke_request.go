@@ -256,7 +256,10 @@ func invokeRequestMutants() []Mutant {
 		{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
 			Middleware: refuseArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
 		{Name: "null-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`isset($arguments['stated'])`",
-			Middleware: refuseArguments(func(arguments map[string]any) bool { stated, there := arguments["stated"]; return there && stated == nil })},
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
+				stated, there := arguments["stated"]
+				return there && stated == nil
+			})},
 		{Name: "long-texts-match-no-pattern", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "preg_match() gives false beyond its limit of backtracking",
 			Middleware: refuseArguments(func(arguments map[string]any) bool { part, _ := arguments["part"].(string); return len(part) > 10_000 })},
 		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",

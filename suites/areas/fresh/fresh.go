@@ -55,7 +55,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		marked := time.Now()
 		for i := range 5 {
-			t.As(who).List(ctx)
+			t.As(who).Send(ctx, check.Request{Path: check.ListPath, Raw: fmt.Sprintf("unknown=%d", i)})
 			t.As(who).Describe(ctx, known)
 			t.As(who).Describe(ctx, fmt.Sprintf("%s.%d", scenario.NoSuchTool, i)) // a cache by name does not know it
 		}
@@ -343,8 +343,9 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 	t.MoveApart(ctx)
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	refused := t.Drupal.NewUser(fixtures.DiscoverTools)    // the site itself refuses this one, by 403
-	undiscovering := t.Drupal.NewUser(fixtures.UseJSONRPC) // and the bridge that one, where it claims discovery-permission
+	describer := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools) // whose lists refresh nothing
+	refused := t.Drupal.NewUser(fixtures.DiscoverTools)                        // the site itself refuses this one, by 403
+	undiscovering := t.Drupal.NewUser(fixtures.UseJSONRPC)                     // and the bridge that one, where it claims discovery-permission
 	gained := scenario.DeniedTool(t, one, check.Agent)
 	sees := func(who check.Identity) bool {
 		list := t.As(who).ListAll(ctx)
@@ -359,7 +360,7 @@ func perUserTTL(ctx context.Context, t *check.T) {
 			break
 		}
 	}
-	if sees(one) || sees(other) || describes(one) {
+	if sees(one) || sees(other) || describes(one) || describes(describer) {
 		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
 	t.As(undiscovering).List(ctx)
@@ -376,11 +377,14 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 
 	t.Drupal.Permit(one, t.Permissions(check.Agent)...)
+	t.Drupal.Permit(describer, t.Permissions(check.Agent)...)
 	for _, who := range []check.Identity{refused, undiscovering} {
 		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	}
 	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	t.Expect(t.Poll(ctx, func() bool { return describes(describer) })).To(BeTrue(),
+		check.Mismatch("after a permission was granted to a caller who never lists", fmt.Sprintf("%s in describe %s", gained, within), "404"))
 	if session != nil {
 		t.Expect(t.Poll(ctx, showsByMCP)).To(BeTrue(),
 			check.Mismatch("after a permission was granted, in an MCP session that was open before", gained+" in tools/list "+within, "a list without it"))

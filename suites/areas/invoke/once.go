@@ -44,11 +44,13 @@ func runsOnce(ctx context.Context, t *check.T) {
 	for _, f := range afterTheRun {
 		invokeDuring(tool, f)
 	}
-	if t.Claims("mcp") && !t.Alone() {
-		t.Row(check.Agent, tool.Name, "the site closes the connection of a tools/call", func() {
-			f := afterTheRun[1].Fault
-			f.Route, f.Method, f.Run = route.JSONRPC, tool.ID, true
-			defer t.Drupal.Arm(f)()
+	for _, f := range []scenario.SiteFailure{afterTheRun[1], afterTheRun[4]} { // a connection that ends, and a status
+		if !t.Claims("mcp") || t.Alone() {
+			break
+		}
+		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true
+		t.Row(check.Agent, tool.Name, "the site sends "+f.Name+" for a tools/call", func() {
+			defer t.Drupal.Arm(f.Fault)()
 			t.Drupal.Mark()
 			if r := callByMCP(ctx, t.As(check.Agent), tool.Name, tool.Arguments); r != nil { // mcp/initialize tests that a session opens
 				t.Expect(r).To(haveReachedOnce(t.Upstream, tool.ID))

@@ -86,7 +86,7 @@ func listsAfterCallerLeft(ctx context.Context, t *check.T) {
 	var beside *check.Response
 	requests.Go(func() {
 		defer t.Recover()
-		beside = t.As(who).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})
+		beside = scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).Send(ctx, check.Request{Path: check.ListPath, Fresh: true}) })
 	})
 	time.Sleep(50 * time.Millisecond) // so that the second waits beside the first; if it does not, there is less to see
 	leave()

@@ -304,6 +304,14 @@ func sameCalls(ctx context.Context, t *check.T, spoken []check.Revision, revisio
 	t.For(check.Agent, scenario.KnownTool(ctx, t), func() {
 		t.Expect(s.Call(ctx, "tools/call", map[string]any{"name": scenario.KnownTool(ctx, t)})).To(match.BeToolResult(), "without `arguments`, which is optional")
 	})
+	for _, arguments := range []any{"all", 5} {
+		t.Row(check.Agent, known, "arguments that are no object", func() {
+			t.Drupal.Mark()
+			r := s.Call(ctx, "tools/call", map[string]any{"name": known, "arguments": arguments})
+			t.Expect(r).NotTo(match.BeToolResult())
+			t.Expect(r).To(match.HaveRunNothing(t.Upstream))
+		})
+	}
 	for _, c := range spot(spoken, revision, refusedCalls(t)) {
 		if invoked := t.As(check.Agent).Invoke(ctx, c.tool, c.arguments); !invoked.IsError() {
 			continue // invoke/invalid-arguments-400 tests that

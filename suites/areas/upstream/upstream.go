@@ -138,6 +138,16 @@ func eagerValidation(ctx context.Context, t *check.T) {
 			t.Drupal.Mark()
 			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))).To(haveCalledNothing(t.Upstream))
 		})
+		sent := map[string]bool{}
+		for _, c := range cases {
+			if keyword, _, _ := strings.Cut(c.What, " at "); !sent[keyword] {
+				sent[keyword] = true
+				t.Row(check.Agent, c.Name, c.What+", by tools/call", func() {
+					t.Drupal.Mark()
+					t.Expect(s.CallTool(ctx, c.Name, c.Value)).To(haveCalledNothing(t.Upstream, c.ID))
+				})
+			}
+		}
 	}
 	lists := t.ToolName(scenario.Lists)
 	if _, shown := t.As(check.Agent).MustListShared(ctx).Find(lists); shown { // what is generated has its members in one order
