@@ -245,7 +245,7 @@ func (p *pair) try(ctx context.Context, r Generated) error {
 	}
 	if again == nil {
 		found.Where += " (once; not when it was sent again)"
-	} else if found, err = p.shrink(ctx, r, again); err != nil {
+	} else if found, err = p.shrink(ctx, again); err != nil {
 		return err
 	}
 	found.First = r
@@ -278,7 +278,7 @@ func (p *pair) differ(ctx context.Context, g Generated) (found *GeneratedDiffere
 const maxShrinks = 300
 
 // shrink looks for the smallest request that still shows a difference in the same place.
-func (p *pair) shrink(ctx context.Context, r Generated, found *GeneratedDifference) (*GeneratedDifference, error) {
+func (p *pair) shrink(ctx context.Context, found *GeneratedDifference) (*GeneratedDifference, error) {
 	sent := 0
 	for smaller := true; smaller; {
 		smaller = false

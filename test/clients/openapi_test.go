@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
@@ -99,8 +100,7 @@ func prism(t *testing.T, target string) string {
 		}
 	})
 	for range 300 {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
+		if freeport.Listens(address) {
 			return "http://" + address
 		}
 		select {

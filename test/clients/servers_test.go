@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -226,18 +227,7 @@ func serving(t *testing.T, address string, cmd *exec.Cmd) []string {
 // answering waits until something listens at an address.
 func answering(t *testing.T, address string) {
 	t.Helper()
-	ctx := within(t, time.Minute)
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("nothing listens on %s", address)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	must.Become(t, time.Minute, func() bool { return freeport.Listens(address) }, "nothing listens on %s", address)
 }
 
 // startNode starts a server of Node with what follows its file: a file of this directory, a program of a package, or an example of

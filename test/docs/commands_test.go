@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/program"
 )
@@ -347,8 +347,7 @@ type server struct {
 // accepts waits until the server accepts connections at the address, for 30 s or until it ends.
 func (s *server) accepts(address string) bool {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
+		if freeport.Listens(address) {
 			return true
 		}
 		select {

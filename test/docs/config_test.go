@@ -21,22 +21,17 @@ var kinds = []struct {
 	parse func(name string, data []byte) error
 }{
 	{regexp.MustCompile(`^# \.github/workflows/`), func(string, []byte) error { return nil }}, // test/release reads it
-	{regexp.MustCompile(`^known:`), func(name string, data []byte) error {
-		_, err := baseline.Parse(name, data)
+	{regexp.MustCompile(`^known:`), parsed(baseline.Parse)},
+	{regexp.MustCompile(`(?m)^(drupal|oauth_issuer|types|visibility|tls_cert):`), parsed(bridge.ParseConfig)},
+	{regexp.MustCompile(`(?m)^methods:`), parsed(fixtures.Parse)},
+	{regexp.MustCompile(``), parsed(settings.Parse)},
+}
+
+func parsed[T any](parse func(name string, data []byte) (T, error)) func(name string, data []byte) error {
+	return func(name string, data []byte) error {
+		_, err := parse(name, data)
 		return err
-	}},
-	{regexp.MustCompile(`(?m)^(drupal|oauth_issuer|types|visibility|tls_cert):`), func(name string, data []byte) error {
-		_, err := bridge.ParseConfig(name, data)
-		return err
-	}},
-	{regexp.MustCompile(`(?m)^methods:`), func(name string, data []byte) error {
-		_, err := fixtures.Parse(name, data)
-		return err
-	}},
-	{regexp.MustCompile(``), func(name string, data []byte) error {
-		_, err := settings.Parse(name, data)
-		return err
-	}},
+	}
 }
 
 // TestConfigurations reads the YAML and JSON blocks of README.md and docs as the program that it is for.

@@ -69,14 +69,18 @@ func anchor(heading string) string {
 	}, markup.ReplaceAllString(strings.TrimSpace(heading), "$1"))
 }
 
-// TestLinks follows every relative link of README.md and docs to a file and a heading. Each page is linked from another.
+// start is the page that leads to every page of docs, and these to what stands below them.
+const start = "docs/README.md"
+
+// TestLinks follows every relative link of README.md and docs to a file and a heading. Each page is linked from another, README.md
+// leads to the start page, and that to every page of docs.
 func TestLinks(t *testing.T) {
 	all := pages(t)
 	anchors := map[string][]string{}
 	for page, text := range all {
 		_, anchors[page] = links(text)
 	}
-	linked := map[string]bool{"README.md": true}
+	linked, fromStart, toStart := map[string]bool{"README.md": true}, map[string]bool{start: true}, false
 	for page, text := range all {
 		found, _ := links(text)
 		for _, l := range found {
@@ -91,9 +95,13 @@ func TestLinks(t *testing.T) {
 			must.Expect(t, l.anchor == "" || slices.Contains(anchors[target], l.anchor),
 				"%s:%d: %s has no heading #%s, but %s", page, l.line, target, l.anchor, strings.Join(anchors[target], " "))
 			linked[target] = linked[target] || target != page
+			fromStart[target] = fromStart[target] || page == start
+			toStart = toStart || page == "README.md" && target == start
 		}
 	}
 	for page := range all {
 		must.Expect(t, linked[page], "%s: no other page links to it", page)
+		must.Expect(t, path.Dir(page) != "docs" || fromStart[page], "%s does not lead to %s: add a link for those who need it", start, page)
 	}
+	must.Expect(t, toStart, "README.md does not lead to %s", start)
 }

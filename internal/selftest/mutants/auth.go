@@ -43,11 +43,9 @@ func onMetadata(matches func(*http.Request) bool, change func(x *exchange, docum
 
 // onChallenge changes the challenge of every 401.
 func onChallenge(change func(x *exchange, challenge string) string) middleware {
-	return onResponse(allRequests, func(x *exchange) {
-		if x.Status == http.StatusUnauthorized {
-			x.Header.Set("WWW-Authenticate", change(x, x.Header.Get("WWW-Authenticate")))
-		}
-	})
+	return onResponse(allRequests, atStatus(http.StatusUnauthorized, func(x *exchange) {
+		x.Header.Set("WWW-Authenticate", change(x, x.Header.Get("WWW-Authenticate")))
+	}))
 }
 
 // onParameters changes the parameters of the Bearer challenge of every 401.
@@ -122,11 +120,7 @@ func authMutants() []Mutant {
 				return strings.ReplaceAll(c, `"invalid_token"`, `"invalid_request"`)
 			})},
 		{Name: "auth-scheme-in-one-case", Breaks: Clauses("auth/scheme-case"), Origin: Peer, Why: "the header is compared with `Bearer `",
-			Middleware: withHeader(func(h http.Header) {
-				if value := h.Get("Authorization"); value != "" && !strings.HasPrefix(value, "Bearer ") {
-					h.Set("Authorization", "Bearer refused")
-				}
-			})},
+			Middleware: readHeader(toMCP, "Authorization", "Bearer refused", func(given string) bool { return given != "" && !strings.HasPrefix(given, "Bearer ") })},
 		{Name: "auth-session-is-enough", Breaks: Clauses("auth/every-request", "auth/query-token", "mcp/session"), Origin: Peer, Why: "the token is checked when a session opens",
 			AuthMiddleware: sessionToken(func(*http.Request) bool { return true })},
 		{Name: "auth-post-alone", Breaks: Clauses("auth/every-request"), Origin: Imagined, Why: "the guard is on the route of POST",
@@ -462,12 +456,10 @@ func authVariants() []Mutant {
 			}},
 		{Name: "auth-underscored-names", Why: "no name of a tool is the id of its method", Claims: "naming-underscore", Options: useUnderscores},
 		{Name: "auth-plain-errors", Why: "no clause names the body of a 401",
-			Middleware: onResponse(toMCP, func(x *exchange) {
-				if x.Status == http.StatusUnauthorized {
-					x.Status, x.Body = http.StatusUnauthorized, nil
-					x.Header.Del("Content-Type")
-				}
-			})},
+			Middleware: onResponse(toMCP, atStatus(http.StatusUnauthorized, func(x *exchange) {
+				x.Status, x.Body = http.StatusUnauthorized, nil
+				x.Header.Del("Content-Type")
+			}))},
 	})
 }
 

@@ -124,17 +124,13 @@ func describeMutants() []Mutant {
 			})},
 		{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
 			Why: "the JSON of a 404 is sent as text/html: a script in the name runs",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Header.Set("Content-Type", "text/html; charset=UTF-8")
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+			}))},
 		{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined, Why: "the JSON of the error is concatenated without escaping",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+				x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
+			}))},
 		{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
 			Middleware: shareFirstResponse(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
 		{Name: "describe-text-html", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Middleware: onDescribed(func(x *exchange, t tool) any {
@@ -146,22 +142,18 @@ func describeMutants() []Mutant {
 		{Name: "describe-unknown-formatted", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "the message with the name in it is the format of a printf",
 			Middleware: onUnknownName(func(name string) string { return strings.ReplaceAll(name, "%s", "") })},
 		{Name: "describe-unknown-escaped", Breaks: Clauses("describe/unknown-404"), Origin: Module, Why: "the @placeholder of a message escapes for HTML",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named '%s'.", html.EscapeString(x.described())))
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named '%s'.", html.EscapeString(x.described())))
+			}))},
 		{Name: "describe-decodes-twice", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
 				again, err := url.QueryUnescape(requested)
 				return err == nil && again == name
 			})},
 		{Name: "describe-control-characters-raw", Breaks: Clauses("describe/reflects-safely"), Origin: Peer, Why: "the JSON of the error is concatenated, and only quotes are escaped",
-			Middleware: onResponse(toDescribe, func(x *exchange) {
-				if x.Status == http.StatusNotFound {
-					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
-				}
-			})},
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+				x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
+			}))},
 	}
 }
 

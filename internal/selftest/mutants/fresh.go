@@ -97,21 +97,15 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusOK {
-					x.Header.Set("ETag", `"1"`)
-					if x.Request.Header.Get("If-None-Match") == `"1"` {
-						x.Status, x.Body = http.StatusNotModified, nil
-					}
+			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) {
+				x.Header.Set("ETag", `"1"`)
+				if x.Request.Header.Get("If-None-Match") == `"1"` {
+					x.Status, x.Body = http.StatusNotModified, nil
 				}
-			})},
+			}))},
 		{Name: "not-modified-without-a-look", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "a conditional request for the list that is kept gives 304, however old that is", Middleware: keepVersions()},
 		{Name: "one-version-in-if-none-match", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the header is compared as a whole",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if strings.Contains(r.Header.Get("If-None-Match"), ",") {
-					r.Header.Del("If-None-Match")
-				}
-			})},
+			Middleware: readHeader(allRequests, "If-None-Match", "", func(given string) bool { return strings.Contains(given, ",") })},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal(toDescribe)},
 		{Name: "invoke-by-the-list-before", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer,
@@ -249,8 +243,8 @@ func keepVersions() middleware {
 // keepLastTool adds the last tool of a caller's first list to the caller's later lists.
 func keepLastTool() middleware {
 	ends := newMemory[any]()
-	return onList(func(p *page) {
-		if next, _ := p.Object["nextCursor"].(string); next != "" || len(p.Tools) == 0 {
+	return atTheEnd(func(p *page) {
+		if len(p.Tools) == 0 {
 			return
 		}
 		end := p.Tools[len(p.Tools)-1]

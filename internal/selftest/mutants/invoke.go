@@ -135,11 +135,9 @@ func invokeMutants() []Mutant {
 		{Name: "broad-denied-unclear", Profile: testbed.Broad, Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Middleware: onShownAndDenied(func(x *exchange) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("Error with %q.", x.invoked()))
 		})},
-		{Name: "invoke-text-html", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusOK {
-				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
-			}
-		})},
+		{Name: "invoke-text-html", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Middleware: onInvoke(atStatus(http.StatusOK, func(x *exchange) {
+			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+		}))},
 		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(listFromKeys)},
 		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "objects sent as text are decoded, which breaks texts that look like JSON",
 			Transport: onNestedArguments(func(v any) any {

@@ -19,11 +19,9 @@ import (
 func listMutants() []Mutant {
 	return []Mutant{
 		{Name: "list-text-html", Breaks: Clauses("list/answers-json"), Origin: Peer,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusOK {
-					x.Header.Set("Content-Type", "text/html; charset=UTF-8")
-				}
-			})},
+			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) {
+				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+			}))},
 		{Name: "list-byte-order-mark", Breaks: Clauses("list/answers-json"), Origin: Imagined,
 			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) { x.Body = append([]byte("\xef\xbb\xbf"), x.Body...) }))},
 		{Name: "tools-object-when-empty", Breaks: Clauses("list/has-tools-array", "list/empty-site"), Origin: Module,
@@ -55,11 +53,7 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "next-cursor-empty-at-end", Breaks: Clauses("list/next-cursor-type"), Origin: Peer,
-			Middleware: onList(func(p *page) {
-				if c, _ := p.Object["nextCursor"].(string); c == "" {
-					p.Object["nextCursor"] = ""
-				}
-			})},
+			Middleware: atTheEnd(func(p *page) { p.Object["nextCursor"] = "" })},
 		{Name: "description-missing-when-empty", Breaks: Clauses("list/tool-required-members"), Origin: Peer,
 			Middleware: onTool(func(t tool) {
 				if t["description"] == "" || t["description"] == t["title"] {
@@ -108,11 +102,7 @@ func listMutants() []Mutant {
 				p.Tools = slices.DeleteFunc(p.Tools, func(t any) bool { return strings.HasPrefix(fmt.Sprint(t.(tool)["name"]), "taxonomy.") })
 			})},
 		{Name: "pages-never-end", Breaks: Clauses("list/pages-cover-all-once"), Origin: Peer,
-			Middleware: onList(func(p *page) {
-				if c, _ := p.Object["nextCursor"].(string); c == "" {
-					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
-				}
-			})},
+			Middleware: atTheEnd(func(p *page) { p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50) })},
 		{Name: "order-shuffled", Breaks: Clauses("list/order-stable"), Origin: Peer,
 			Middleware: onList(func(p *page) {
 				rand.Shuffle(len(p.Tools), func(i, j int) { p.Tools[i], p.Tools[j] = p.Tools[j], p.Tools[i] })
@@ -123,8 +113,8 @@ func listMutants() []Mutant {
 		{Name: "page-of-100", Breaks: Clauses("list/page-size"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.PageSize = 100 }},
 		{Name: "empty-trailing-page", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer,
-			Middleware: onList(func(p *page) {
-				if c, _ := p.Object["nextCursor"].(string); c == "" && len(p.Tools) == 50 {
+			Middleware: atTheEnd(func(p *page) {
+				if len(p.Tools) == 50 {
 					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
 				}
 			})},
@@ -165,11 +155,9 @@ func listMutants() []Mutant {
 				}
 			})},
 		{Name: "cursor-garbage-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) {
-				if x.Status == http.StatusBadRequest {
-					x.Refuse(http.StatusInternalServerError, "internal_error", "illegal base64 data at input byte 0")
-				}
-			})},
+			Middleware: onResponse(toList, atStatus(http.StatusBadRequest, func(x *exchange) {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "illegal base64 data at input byte 0")
+			}))},
 		{Name: "cursor-list-500", Breaks: Clauses("list/cursor-malformed"), Origin: Module,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if strings.Contains(x.Request.URL.RawQuery, "cursor[") || strings.Contains(x.Request.URL.RawQuery, "cursor%5B") {

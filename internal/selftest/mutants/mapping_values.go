@@ -113,11 +113,7 @@ func mappingValueMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-alone-required-lost", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if input, ok := t["inputSchema"].(map[string]any); ok {
-					delete(input, "required")
-				}
-			})},
+			Middleware: onMCPTool(inMember("inputSchema", without("required")))},
 		{Name: "names-cut-at-64", Breaks: Clauses("mapping/long-names"), Origin: Peer, Why: "a provider refuses longer names; the first of two that are then equal runs",
 			Middleware: renameTools(cutAt(64))},
 		{Name: "names-cut-at-100", Breaks: Clauses("mapping/long-names"), Origin: Imagined, Middleware: renameTools(cutAt(100))},

@@ -202,11 +202,7 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-extensions-trusted", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "an extension of the browser is taken for the user's own program",
-			Middleware: withHeader(func(h http.Header) {
-				if strings.HasPrefix(h.Get("Origin"), "chrome-extension://") {
-					h.Del("Origin")
-				}
-			})},
+			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return strings.HasPrefix(given, "chrome-extension://") })},
 		{Name: "mcp-ids-as-doubles", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "JSON is read into doubles, which Python writes with a point",
 			Middleware: onRPC("", func(m *rpc) {
 				if id, ok := m.Response["id"].(json.Number); ok && !strings.Contains(string(id), ".") {
@@ -255,11 +251,9 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-notification-200", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
 			Middleware: onResponse(toMCP, atStatus(http.StatusAccepted, func(x *exchange) { x.Status = http.StatusOK }))},
 		{Name: "mcp-notification-answered", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
-			Middleware: onResponse(toMCP, func(x *exchange) {
-				if x.Status == http.StatusAccepted {
-					x.Set(http.StatusAccepted, map[string]any{"jsonrpc": "2.0", "result": map[string]any{}})
-				}
-			})},
+			Middleware: onResponse(toMCP, atStatus(http.StatusAccepted, func(x *exchange) {
+				x.Set(http.StatusAccepted, map[string]any{"jsonrpc": "2.0", "result": map[string]any{}})
+			}))},
 		{Name: "mcp-cache-public", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if r["cacheScope"] != nil {
@@ -283,12 +277,8 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-name-in-base64-refused", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
-			Why: "the Go SDK compares the header without parsing it",
-			Middleware: withHeader(func(h http.Header) {
-				if strings.HasPrefix(h.Get("Mcp-Name"), "=?base64?") {
-					h.Set("Mcp-Name", "other")
-				}
-			})},
+			Why:        "the Go SDK compares the header without parsing it",
+			Middleware: readHeader(toMCP, "Mcp-Name", "other", func(given string) bool { return strings.HasPrefix(given, "=?base64?") })},
 		{Name: "mcp-name-header-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
@@ -310,17 +300,9 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-annotations-list", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Module,
 			Middleware: onMCPTool(func(t tool) { t["annotations"] = []any{} })},
 		{Name: "mcp-hint-as-text", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if notes, ok := t["annotations"].(map[string]any); ok {
-					notes["readOnlyHint"] = "yes"
-				}
-			})},
+			Middleware: onMCPTool(inMember("annotations", func(notes map[string]any) { notes["readOnlyHint"] = "yes" }))},
 		{Name: "mcp-output-of-any-type", MCP: true, Breaks: Clauses("mcp/client-tolerance", "mcp/parity"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if output, ok := t["outputSchema"].(map[string]any); ok {
-					delete(output, "type")
-				}
-			})},
+			Middleware: onMCPTool(inMember("outputSchema", without("type")))},
 		{Name: "mcp-listen-unacknowledged", MCP: true, Breaks: Clauses("mcp/stateless-2026"), MayFail: Clauses("fresh/notify"), Origin: Peer,
 			Why: "the client cannot know whether it will receive notifications",
 			Middleware: onStream(func(event []byte) []byte {
@@ -354,12 +336,8 @@ func mcpMutants() []Mutant {
 				m.Fail(-32602, "Invalid Params")
 			})},
 		{Name: "mcp-origin-begins-with-localhost", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
-			Why: "an expression for the user's own machine is not anchored",
-			Middleware: withHeader(func(h http.Header) {
-				if strings.HasPrefix(h.Get("Origin"), "http://localhost") {
-					h.Del("Origin")
-				}
-			})},
+			Why:        "an expression for the user's own machine is not anchored",
+			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return strings.HasPrefix(given, "http://localhost") })},
 		{Name: "mcp-undeclared-methods-fail", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
 			Why: "the list of an undeclared capability is unknown, and what takes a name finds none",
 			Middleware: onRPC("", func(m *rpc) {

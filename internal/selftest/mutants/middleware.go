@@ -233,11 +233,16 @@ func onCode(code string, change func(x *exchange)) middleware {
 
 // onMember changes a member of every tool, where it is an object.
 func onMember(name string, change func(object map[string]any)) middleware {
-	return onTool(func(t tool) {
+	return onTool(inMember(name, change))
+}
+
+// inMember turns a change of a member into one of the tool.
+func inMember(name string, change func(object map[string]any)) func(t tool) {
+	return func(t tool) {
 		if object, ok := t[name].(map[string]any); ok {
 			change(object)
 		}
-	})
+	}
 }
 
 func onInput(change func(schema map[string]any)) middleware { return onMember("inputSchema", change) }
@@ -513,6 +518,19 @@ func onToolError(text string, change func(m *rpc)) middleware {
 	return onRPC("tools/call", func(m *rpc) {
 		if m.Result()["isError"] == true && strings.Contains(string(m.Body), text) {
 			change(m)
+		}
+	})
+}
+
+// readHeader reads a header of the requests that match as another value, "" for none, where its own is such.
+func readHeader(matches func(*http.Request) bool, name, value string, such func(given string) bool) middleware {
+	return beforeBridge(func(r *http.Request) {
+		switch {
+		case !matches(r) || !such(r.Header.Get(name)):
+		case value == "":
+			r.Header.Del(name)
+		default:
+			r.Header.Set(name, value)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -62,9 +63,8 @@ func brokenProxies(area string) []Mutant {
 				nginxPage(x.Header, &x.Body, x.Status)
 			}
 		}))},
-		{Name: "closes-after-404-as-if-by-apache", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Why: "Apache closes after a 400, and after no 404", Middleware: func(next http.Handler) http.Handler {
-			return serverHeader("Apache/2.4.62 (Debian)", onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))(next))
-		}},
+		{Name: "closes-after-404-as-if-by-apache", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Why: "Apache closes after a 400, and after no 404",
+			Middleware: chain(serverHeader("Apache/2.4.62 (Debian)"), onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close"))))},
 	}
 	return slices.DeleteFunc(all, func(m Mutant) bool { return !strings.HasPrefix(m.Breaks[0], area+"/") })
 }
@@ -93,30 +93,28 @@ func rightProxies() []Mutant {
 			w.Write(body) //nolint:errcheck // the caller has gone
 			return true
 		}))},
-		{Name: "behind-apache", Why: "a bridge that closes the connection of a body that is too large is a 502 at the proxy, which closes after a 400", Middleware: func(next http.Handler) http.Handler {
-			return serverHeader("Apache/2.4.62 (Debian)", onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-				if r.ContentLength <= maxBuffered && (r.ContentLength >= 0 || !toInvoke(r)) {
-					return false
-				}
-				w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
-				w.WriteHeader(http.StatusBadGateway)
-				io.WriteString(w, "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>502 Proxy Error</title>\n</head><body>\n<h1>Proxy Error</h1>\n</body></html>\n") //nolint:errcheck // the caller has gone
-				return true
-			})(onRefusal(atStatus(http.StatusBadRequest, setHeader("Connection", "close")))(next)))
-		}},
+		{Name: "behind-apache", Why: "a bridge that closes the connection of a body that is too large is a 502 at the proxy, which closes after a 400",
+			Middleware: chain(serverHeader("Apache/2.4.62 (Debian)"), chain(
+				throughWhere(func(r *http.Request) bool { return r.ContentLength > maxBuffered || r.ContentLength < 0 && toInvoke(r) }, apacheProxyError),
+				onRefusal(atStatus(http.StatusBadRequest, setHeader("Connection", "close")))))},
 	}
 }
 
 // asNginx puts nginx's name on every response.
-func asNginx(change middleware) middleware {
-	return func(next http.Handler) http.Handler { return serverHeader("nginx/1.22.1", change(next)) }
-}
+func asNginx(change middleware) middleware { return chain(serverHeader("nginx/1.22.1"), change) }
 
-func serverHeader(name string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func serverHeader(name string) middleware {
+	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set("Server", name)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// apacheProxyError is the page of Apache for a bridge that does not respond.
+func apacheProxyError(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
+	w.WriteHeader(http.StatusBadGateway)
+	io.WriteString(w, "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>502 Proxy Error</title>\n</head><body>\n<h1>Proxy Error</h1>\n</body></html>\n") //nolint:errcheck // the caller has gone
 }
 
 // nginxPage makes a response the error page of nginx.
@@ -134,24 +132,6 @@ type heldBody struct {
 
 func (h *heldBody) Write(p []byte) (int, error) { return h.body.Write(p) }
 func (h *heldBody) Flush()                      { http.NewResponseController(h.ResponseWriter).Flush() } //nolint:errcheck // the caller has gone
-
-// heldResponse is a response that is written when it is complete.
-type heldResponse struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (h *heldResponse) Header() http.Header         { return h.header }
-func (h *heldResponse) WriteHeader(status int)      { h.status = status }
-func (h *heldResponse) Write(p []byte) (int, error) { return h.body.Write(p) }
-func (h *heldResponse) Flush()                      {}
-
-func (h *heldResponse) writeTo(w http.ResponseWriter) {
-	maps.Copy(w.Header(), h.header)
-	w.WriteHeader(h.status)
-	w.Write(h.body.Bytes()) //nolint:errcheck // the caller has gone
-}
 
 // cachedByPath gives every caller the first response to GET of a path and query.
 func cachedByPath() middleware {
@@ -172,28 +152,24 @@ func cachedByPath() middleware {
 }
 
 // givesUpEarly responds in place of a bridge that waits for its site.
-func givesUpEarly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !toInvoke(r) || !isSmall(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		held, done := &heldResponse{header: http.Header{}, status: http.StatusOK}, make(chan struct{})
-		go func() {
-			defer close(done)
-			next.ServeHTTP(held, r)
-		}()
-		select {
-		case <-done:
-			held.writeTo(w)
-		case <-time.After(testbed.UpstreamTimeout * 3 / 5):
-			var body []byte
-			nginxPage(w.Header(), &body, http.StatusGatewayTimeout)
-			w.WriteHeader(http.StatusGatewayTimeout)
-			w.Write(body) //nolint:errcheck // the caller has gone
-		}
-	})
-}
+var givesUpEarly = throughWhere(func(r *http.Request) bool { return toInvoke(r) && isSmall(r) }, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	held, done := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(done)
+		next.ServeHTTP(held, r)
+	}()
+	select {
+	case <-done:
+		maps.Copy(w.Header(), held.Header())
+		w.WriteHeader(held.Code)
+		w.Write(held.Body.Bytes()) //nolint:errcheck // the caller has gone
+	case <-time.After(testbed.UpstreamTimeout * 3 / 5):
+		var body []byte
+		nginxPage(w.Header(), &body, http.StatusGatewayTimeout)
+		w.WriteHeader(http.StatusGatewayTimeout)
+		w.Write(body) //nolint:errcheck // the caller has gone
+	}
+})
 
 // withoutHeader takes a header out of a response.
 type withoutHeader struct {

@@ -91,11 +91,9 @@ func errorRemedies() []Remedy {
 		}, func(x *exchange) { x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.") }))},
 		{Clause: "http/keep-alive-after-error", Mutant: "closes-after-404", Front: front(onRefusal(func(x *exchange) { x.Header.Del("Connection") }))}, // record has read the body
 		{Clause: "fresh/version", Mutant: "unversioned", Front: front(versioned)},
-		{Clause: "filter/rate-limit", Mutant: "rate-limit-without-retry-after", Front: front(onRefusal(func(x *exchange) {
-			if x.Status == http.StatusTooManyRequests {
-				x.Header.Set("Retry-After", "1")
-			}
-		}))},
+		{Clause: "filter/rate-limit", Mutant: "rate-limit-without-retry-after", Front: front(onRefusal(atStatus(http.StatusTooManyRequests, func(x *exchange) {
+			x.Header.Set("Retry-After", "1")
+		})))},
 	}
 }
 

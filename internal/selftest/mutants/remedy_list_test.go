@@ -20,11 +20,9 @@ func listRemedies() []Remedy {
 		{Clause: "list/has-tools-array", Mutant: "tools-keyed-when-filtered", Front: front(onListObject(func(_ *exchange, object map[string]any) {
 			object["tools"] = arrayValues(object["tools"])
 		}))},
-		{Clause: "list/empty-site", Mutant: "empty-site-404", Front: front(onResponse(toList, func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
-			}
-		}))},
+		{Clause: "list/empty-site", Mutant: "empty-site-404", Front: front(onResponse(toList, atStatus(http.StatusNotFound, func(x *exchange) {
+			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+		})))},
 		{Clause: "list/next-cursor-type", Mutant: "next-cursor-number", Front: front(onListObject(func(_ *exchange, object map[string]any) {
 			switch c := object["nextCursor"].(type) {
 			case nil, bool:

@@ -74,11 +74,9 @@ func siteRemedies() []Remedy {
 				x.Header.Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(required, " ")+`"`)
 			}
 		}))},
-		{Clause: "per-tool/unknown-404", Mutant: "per-tool-not-found-page", Front: front(onResponse(toOneTool, func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				x.Set(x.Status, rpcError(calledID(x), -32601, "Method not found"))
-			}
-		}))},
+		{Clause: "per-tool/unknown-404", Mutant: "per-tool-not-found-page", Front: front(onResponse(toOneTool, atStatus(http.StatusNotFound, func(x *exchange) {
+			x.Set(x.Status, rpcError(calledID(x), -32601, "Method not found"))
+		})))},
 		{Clause: "per-tool/answers", Mutant: "per-tool-id-of-its-own", Front: front(onResponse(toOneTool, func(x *exchange) {
 			if object := x.Object(); x.Status == http.StatusOK && object["result"] != nil {
 				object["id"] = calledID(x)

@@ -26,29 +26,13 @@ func sessionMutants() []Mutant {
 		{Name: "session-calls-of-any-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a form on another site runs a tool",
 			Middleware: onSessionCall(func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })},
 		{Name: "session-calls-as-text-that-speaks-of-json", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is searched for application/json, which a form on another site can put into a parameter of the media type",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if strings.Contains(r.Header.Get("Content-Type"), "application/json") {
-					r.Header.Set("Content-Type", "application/json")
-				}
-			})},
+			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.Contains(given, "application/json") })},
 		{Name: "session-calls-of-types-that-begin-alike", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is compared by its beginning",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-					r.Header.Set("Content-Type", "application/json")
-				}
-			})},
+			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.HasPrefix(given, "application/json") })},
 		{Name: "session-calls-without-a-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a Blob sent by a script on another site has no type",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if r.Header.Get("Content-Type") == "" {
-					r.Header.Set("Content-Type", "application/json")
-				}
-			})},
+			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return given == "" })},
 		{Name: "session-calls-from-a-sandbox", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "null is handled as no Origin",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if r.Header.Get("Origin") == "null" {
-					r.Header.Del("Origin")
-				}
-			})},
+			Middleware: readHeader(toSessionCall, "Origin", "", func(given string) bool { return given == "null" })},
 		{Name: "session-origin-by-its-beginning", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a host that starts with the Host is accepted, and where that has no port, others do",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasPrefix(u.Host, r.Host) {
@@ -147,10 +131,14 @@ func revalidateFirst() middleware {
 // onSessionCall changes invokes that authenticate by a session cookie.
 func onSessionCall(change func(r *http.Request)) middleware {
 	return beforeBridge(func(r *http.Request) {
-		if toInvoke(r) && strings.HasPrefix(r.Header.Get("Cookie"), "SESS") {
+		if toSessionCall(r) {
 			change(r)
 		}
 	})
+}
+
+func toSessionCall(r *http.Request) bool {
+	return toInvoke(r) && strings.HasPrefix(r.Header.Get("Cookie"), "SESS")
 }
 
 // keepCallerDuringDiscovery sends a call with the credentials of the last call that came while its caller was discovered.
@@ -272,11 +260,7 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-version-header-unread-on-delete", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "only messages have a version",
 			Middleware: headerUnread(http.MethodDelete, "Mcp-Protocol-Version")},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
-			Middleware: withHeader(func(h http.Header) {
-				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
-					h.Set("Mcp-Protocol-Version", "2025-11-25")
-				}
-			})},
+			Middleware: readHeader(toMCP, "Mcp-Protocol-Version", "2025-11-25", func(given string) bool { return strings.HasPrefix(given, "2025-") })},
 		{Name: "mcp-meta-keys-of-any-form", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
 		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "the capabilities were copied from an example",
@@ -295,11 +279,7 @@ func mcpCallerMutants() []Mutant {
 				return fails
 			})},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
-			Middleware: withHeader(func(h http.Header) {
-				if h.Get("Origin") == "null" {
-					h.Del("Origin")
-				}
-			})},
+			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return given == "null" })},
 		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),
 			MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
 			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return decode(peekBody(r))["method"] == "tools/call" })},
@@ -312,11 +292,7 @@ func mcpCallerMutants() []Mutant {
 
 // headerUnread leaves a header of the requests with one HTTP method unread.
 func headerUnread(method, name string) middleware {
-	return beforeBridge(func(r *http.Request) {
-		if toMCP(r) && r.Method == method {
-			r.Header.Del(name)
-		}
-	})
+	return readHeader(toMCPBy(method), name, "", func(string) bool { return true })
 }
 
 // cancelByID ends a call where any caller cancels a request of its id.

@@ -193,11 +193,7 @@ func wrongResult(m *rpc) string {
 func textContent(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }
 
 // closeInput lists a tool with a closed inputSchema.
-func closeInput(t tool) {
-	if input, ok := t["inputSchema"].(map[string]any); ok {
-		input["additionalProperties"] = false
-	}
-}
+var closeInput = inMember("inputSchema", func(input map[string]any) { input["additionalProperties"] = false })
 
 // onArgumentsOf changes the arguments of an invoke, by the tool as the bridge describes it, before the bridge reads them;
 // it refuses them where the change returns nil.

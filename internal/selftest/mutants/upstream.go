@@ -372,11 +372,9 @@ func upstreamVariants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "The response of the site cannot be read.")
 			}
 		})},
-		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(allRequests, func(x *exchange) {
-			if x.Status == http.StatusBadGateway {
-				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
-			}
-		})},
+		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(allRequests, atStatus(http.StatusBadGateway, func(x *exchange) {
+			x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
+		}))},
 	}
 }
 

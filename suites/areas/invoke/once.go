@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -58,7 +59,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
-	for _, other := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+	for _, other := range oneOfEachHint(t) {
 		for _, f := range afterTheRun[:2] {
 			if refused[other.Name] {
 				break
@@ -73,7 +74,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 }
 
 func notCached(ctx context.Context, t *check.T) {
-	for _, tool := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+	for _, tool := range oneOfEachHint(t) {
 		t.For(check.Agent, tool.Name, func() {
 			t.Drupal.Mark()
 			first := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
@@ -117,23 +118,16 @@ var afterTheRun = []scenario.SiteFailure{
 
 // oneOfEachHint returns one tool of each kind that a bridge could treat differently: with the hint readOnlyHint, with
 // idempotentHint, and without annotations.
-func oneOfEachHint(t *check.T, tools []scenario.Sample) []scenario.Sample {
-	kinds := []func(s scenario.Sample) bool{
-		func(s scenario.Sample) bool {
-			return strings.Contains(string(s.MCP.Annotations), `"readOnlyHint":true`)
-		},
-		func(s scenario.Sample) bool {
-			return strings.Contains(string(s.MCP.Annotations), `"idempotentHint":true`)
-		},
-		func(s scenario.Sample) bool { return s.MCP.Annotations == nil },
+func oneOfEachHint(t *check.T) []scenario.Sample {
+	tools := scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)
+	says := func(hint string) func(scenario.Sample) bool {
+		return func(s scenario.Sample) bool { return s.MCP != nil && strings.Contains(string(s.MCP.Annotations), hint) }
 	}
+	without := func(s scenario.Sample) bool { return s.MCP != nil && s.MCP.Annotations == nil }
 	var chosen []scenario.Sample
-	for _, is := range kinds {
-		for _, tool := range tools {
-			if tool.MCP != nil && is(tool) {
-				chosen = append(chosen, tool)
-				break
-			}
+	for _, is := range []func(scenario.Sample) bool{says(`"readOnlyHint":true`), says(`"idempotentHint":true`), without} {
+		if i := slices.IndexFunc(tools, is); i >= 0 {
+			chosen = append(chosen, tools[i])
 		}
 	}
 	if len(chosen) == 0 {
