@@ -63,6 +63,20 @@ func describeMutants() []Mutant {
 			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("%q is not exposed as a tool.", x.described()))
 			})},
+		{Name: "describe-server-before-a-name", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "clients of several servers put the server's name before",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toDescribe(r) {
+					r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "mcp__drupal__", "", 1)
+				}
+			})},
+		{Name: "describe-suggests-hidden-names", Breaks: Clauses("describe/hidden-404"), Origin: Peer, Why: "did you mean: the nearest of all methods",
+			SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
+				for _, last := range "abcdefghijklmnopqrstuvwxyz" {
+					if near := x.described() + string(last); x.Status == http.StatusNotFound && site.hides(basicAuth("admin"), near) {
+						x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q. Did you mean %q?", x.described(), near))
+					}
+				}
+			})},
 		{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
 			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))

@@ -35,6 +35,12 @@ func freshMutants() []Mutant {
 					site.method(authorized(x.Request), x.described())
 				}
 			})},
+		{Name: "unknown-parameters-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "the URL is the cache's key",
+			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
+				if q := x.Request.URL.RawQuery; q != "" && !strings.Contains(q, "cursor") {
+					site.method(authorized(x.Request), "any")
+				}
+			})},
 		{Name: "page-two-not-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "only the first page is served from the cache",
 			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
 				if x.Request.URL.Query().Get("cursor") != "" {
@@ -113,6 +119,8 @@ func freshMutants() []Mutant {
 			Middleware: invokeByLastList("content.arrival")},
 		{Name: "languages-never-expire", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "what is kept of a caller in no language alone has a time after which it expires",
 			Middleware: keepFirstRefusal(func(r *http.Request) bool { return toDescribe(r) && r.Header.Get("Accept-Language") != "" })},
+		{Name: "description-refused-until-a-list", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "only a list refreshes what a caller may see",
+			Middleware: refusedUntilListed()},
 		{Name: "discovery-without-data-is-an-empty-site", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "the methods are read as `response.get(\"data\", [])`",
 			Transport: onDiscovery(func(index map[string]any) {
 				if index["data"] == nil {
@@ -289,6 +297,22 @@ func keepFirstRefusal(matches func(*http.Request) bool) middleware {
 	return refusals(matches, http.StatusNotFound, ofQuery, func(x *exchange) {
 		x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.described())
 	})
+}
+
+// refusedUntilListed repeats a caller's first refusal of a description until the caller lists.
+func refusedUntilListed() middleware {
+	lists := newMemory[int]()
+	key := func(x *exchange) string {
+		n, _ := lists.get(authorized(x.Request))
+		return fmt.Sprint(ofQuery(x), " after list ", n)
+	}
+	repeat := refusals(toDescribe, http.StatusNotFound, key, func(x *exchange) {
+		x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.described())
+	})
+	return chain(repeat, onResponse(toList, func(x *exchange) {
+		n, _ := lists.get(authorized(x.Request))
+		lists.put(authorized(x.Request), n+1)
+	}))
 }
 
 // goodResponses repeats good responses: a refusal with one of the statuses of a request with the key of one that had a good response

@@ -125,6 +125,12 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "parameter-invented", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 			Middleware: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{} })},
+		{Name: "open-maps-closed", Breaks: Clauses("mapping/properties-complete"), Origin: Module, Why: "PHP's [] is read as false",
+			Middleware: onProperty(func(p map[string]any) {
+				if open, ok := p["additionalProperties"].(map[string]any); ok && len(open) == 0 {
+					p["additionalProperties"] = false
+				}
+			})},
 		{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("enum"))},
 		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
 		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), MayFail: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},

@@ -118,6 +118,13 @@ func mcpMutants() []Mutant {
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
 			})},
+		{Name: "mcp-takes-any-arguments-for-an-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the handler reads members of what it did not look at",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if _, object := m.Params["arguments"].(map[string]any); !object && m.Params["arguments"] != nil {
+					m.Status = http.StatusOK
+					m.Response = m.Resend(func(message map[string]any) { objectIn(message, "params")["arguments"] = map[string]any{} })
+				}
+			})},
 		{Name: "mcp-bad-cursor-is-first-page", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer,
 			Middleware: onRPC("tools/list", func(m *rpc) {
 				if m.Code() == "-32602" && m.Params["cursor"] != nil {
@@ -236,6 +243,8 @@ func mcpMutants() []Mutant {
 			Middleware: actAsSessionOwner(func(*http.Request, string) bool { return true })},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: refuseStatus(http.StatusNoContent, toMCPBy(http.MethodDelete))},
+		{Name: "mcp-session-ended-by-another", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "an SDK looks the session up by its id alone",
+			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return r.Method == http.MethodDelete && authorized(r) != "" })},
 		{Name: "mcp-sessions-by-their-beginning", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "a column holds eight characters",
 			Middleware: sessionsByTheirBeginning()},
 		{Name: "mcp-any-session-listens", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "only the handler of messages looks the session up",
@@ -268,6 +277,12 @@ func mcpMutants() []Mutant {
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Method") == "tools/call" && h.Get("Mcp-Name") == "" {
 					h.Set("Mcp-Method", "tools/list")
+				}
+			})},
+		{Name: "mcp-version-of-the-body-unread", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer, Why: "the header says it already",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toMCP(r) && r.Header.Get("Mcp-Protocol-Version") == "2026-07-28" {
+					setBody(r, bytes.ReplaceAll(readBody(r), []byte(`protocolVersion":"2025-11-25"`), []byte(`protocolVersion":"2026-07-28"`)))
 				}
 			})},
 		{Name: "mcp-method-header-in-any-case", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer, Why: "headers have no case",

@@ -140,6 +140,8 @@ func translateMutants() []Mutant {
 			Middleware: onParameter("type.text_formatted", "value", without("required"))},
 		{Name: "file-without-constraints", Breaks: Clauses("translate/file"), Origin: Imagined,
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "integer"}))},
+		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
+			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
 		{Name: "file-without-size", Breaks: Clauses("translate/file"), Origin: Imagined,
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.(txt|pdf)$`}))},
 		{Name: "integer-without-bounds", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,

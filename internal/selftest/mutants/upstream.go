@@ -336,6 +336,20 @@ func upstreamMutants() []Mutant {
 					site.call(authorized(x.Request), fmt.Sprint(params["name"]), params["arguments"])
 				}
 			})},
+		{Name: "mcp-formats-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
+			Why: "the SDK's validator reads no formats",
+			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
+				message := decode(x.Sent)
+				if params := objectIn(message, "params"); message["method"] == "tools/call" && params["name"] == "shape.format" && strings.Contains(string(x.Body), "are not valid") {
+					site.call(authorized(x.Request), fmt.Sprint(params["name"]), params["arguments"])
+				}
+			})},
+		{Name: "results-of-redirects", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a client that follows no redirect gives its body, and the status is not looked at",
+			Transport: onCallResponse(func(resp *http.Response) {
+				if resp.StatusCode == http.StatusFound {
+					resp.StatusCode = http.StatusOK
+				}
+			})},
 		{Name: "mcp-failures-of-the-site-as-results", MCP: true, Breaks: Clauses("upstream/http-error"), Origin: Peer,
 			Why: "what the site sends is the text of the result, JSON or not",
 			Middleware: onRPC("tools/call", func(m *rpc) {

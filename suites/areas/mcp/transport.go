@@ -136,11 +136,14 @@ func session(ctx context.Context, t *check.T) {
 		for _, who := range t.Callers(check.Discoverer, check.Anonymous) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
+		s = &check.Session{Client: s.Client, Revision: s.Revision, ID: s.ID} // it is not opened again
 		for _, who := range t.Callers(check.Discoverer) {
+			if t.Foreign() {
+				break // to a server without authentication all are one caller
+			}
 			deleted(ctx, &check.Session{Client: t.As(who), Revision: revision, ID: s.ID})
 			t.Row(check.Agent, "", "after DELETE by another caller", func() { t.Expect(s.ListTools(ctx, "")).To(HaveTools()) })
 		}
-		s = &check.Session{Client: s.Client, Revision: s.Revision, ID: s.ID} // it is not opened again
 		if deleted(ctx, s).Status >= http.StatusBadRequest {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
 		}
