@@ -141,8 +141,9 @@ func session(ctx context.Context, t *check.T) {
 			if slices.Equal(check.ListAllTools(ctx, t.As(who).MCP(ctx, revision)).Names(), check.ListAllTools(ctx, s).Names()) {
 				break // both may be one caller to it
 			}
-			deleted(ctx, &check.Session{Client: t.As(who), Revision: revision, ID: s.ID})
-			t.Row(check.Agent, "", "after DELETE by another caller", func() { t.Expect(s.ListTools(ctx, "")).To(HaveTools()) })
+			if r := deleted(ctx, &check.Session{Client: t.As(who), Revision: revision, ID: s.ID}); r.Status < http.StatusMultipleChoices {
+				t.Row(check.Agent, "", "after DELETE by another caller", func() { t.Expect(s.ListTools(ctx, "")).To(HaveTools()) })
+			}
 		}
 		if deleted(ctx, s).Status >= http.StatusBadRequest {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
