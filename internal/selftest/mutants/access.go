@@ -164,6 +164,8 @@ func accessMutants() []Mutant {
 			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32000" })},
 		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
 			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
+		{Name: "compressed-lists-shared", Breaks: Clauses("access/no-cross-talk", "http/content-negotiation"), Origin: Peer, Why: "what was compressed is cached by its URL",
+			Middleware: sharedCompressed()},
 		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
 		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal(func(x *exchange) {
 			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
@@ -599,4 +601,10 @@ func showsByLastPermission() middleware {
 			p.Tools = append(p.Tools, t)
 		}
 	})
+}
+
+// sharedCompressed sends everybody who takes gzip the list that was compressed last, for a second.
+func sharedCompressed() middleware {
+	return shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.URL.RawQuery == "" && takesGzip(r) },
+		func(*http.Request) string { return fmt.Sprint(time.Now().Unix()) })
 }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -189,6 +190,25 @@ func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
 	}
 }
 
+// compressedApart lists compressed, each caller alone: who sees other tools gets other bytes.
+func compressedApart(ctx context.Context, t *check.T, callers []check.Identity, plain func(check.Identity) *check.Response) {
+	zipped := map[check.Identity][]byte{}
+	for _, who := range callers {
+		r := t.As(who).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+		if !r.Succeeded() {
+			continue
+		}
+		zipped[who] = r.Body
+		for _, other := range callers {
+			if other != who && zipped[other] != nil && !bytes.Equal(plain(who).Body, plain(other).Body) {
+				t.Row(who, "", "a compressed list after that of "+other.String(), func() {
+					t.Expect(bytes.Equal(r.Body, zipped[other])).To(BeFalse(), check.Mismatch(r.Subject(), "the caller's own tools", "the bytes of the list of "+other.String()))
+				})
+			}
+		}
+	}
+}
+
 func noCrossTalk(ctx context.Context, t *check.T) {
 	newCallers := func() []check.Identity {
 		return []check.Identity{
@@ -237,6 +257,9 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name),
 			special: t.As(who).Invoke(ctx, special, check.Args{})}
 		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
+	}
+	if !t.Alone() {
+		compressedApart(ctx, t, callers, func(who check.Identity) *check.Response { return alone[who].list })
 	}
 	for _, item := range conversations {
 		item.expect(t, []underLoad{
