@@ -167,6 +167,7 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.WrongID}, "", 1, contains("200", `"id":8`)},
 	{mockdrupal.Fault{Kind: fault.MissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
 	{mockdrupal.Fault{Kind: fault.NullID}, "", 1, contains("200", `"id":null,"result"`)},
+	{mockdrupal.Fault{Kind: fault.TrueID}, "", 1, contains("200", `"id":true,"result"`)},
 	{mockdrupal.Fault{Kind: fault.IDType}, "", 1, contains("200", `"id":"7"`)},
 	{mockdrupal.Fault{Kind: fault.Both}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
 	{mockdrupal.Fault{Kind: fault.Neither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},

@@ -38,6 +38,7 @@ const (
 	BOM           = "bom"
 	Duplicate     = "duplicate-members"
 	WrongID       = "wrong-id"
+	TrueID        = "true-id"
 	MissingID     = "missing-id"
 	NullID        = "null-id"
 	IDType        = "id-type"
@@ -143,6 +144,7 @@ var kinds = map[string]kind{
 	WrongID:       {text: "responds with another request's id", runs: true, only: route.JSONRPC, act: members(withID(wrongID))},
 	MissingID:     {text: "leaves the id out", runs: true, only: route.JSONRPC, act: members(without("id"))},
 	NullID:        {text: "responds with id null", runs: true, only: route.JSONRPC, act: members(withID(func([]byte) []byte { return []byte("null") }))},
+	TrueID:        {text: "responds with id true, which some languages take for equal to any other", runs: true, only: route.JSONRPC, act: members(withID(func([]byte) []byte { return []byte("true") }))},
 	IDType:        {text: "responds with a string for a number, a number for a string", runs: true, only: route.JSONRPC, act: members(withID(otherType))},
 	Both:          {text: "sends result and error together", runs: true, only: route.JSONRPC, act: members(both)},
 	Neither:       {text: "sends neither result nor error", runs: true, only: route.JSONRPC, act: members(without("result", "error"))},

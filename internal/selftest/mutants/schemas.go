@@ -132,6 +132,8 @@ func translateMutants() []Mutant {
 				}
 			})},
 		{Name: "datetime-any-string", Breaks: Clauses("translate/datetime"), Origin: Imagined, Middleware: onParameter("type.datetime", "value", without("format"))},
+		{Name: "unsigned-in-place-of-the-minimum", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "the setting that is read last wins",
+			Middleware: onParameter("type.numbers", "above", replaceWith(map[string]any{"type": "integer", "minimum": 0}))},
 		{Name: "datetime-as-date", Breaks: Clauses("translate/datetime"), Origin: Imagined,
 			Middleware: onParameter("type.datetime", "value", replaceWith(map[string]any{"type": "string", "format": "date"}))},
 		{Name: "formatted-text-as-string", Breaks: Clauses("translate/text-formatted"), Origin: Imagined,

@@ -48,6 +48,7 @@ var simpleFields = []fieldCase{
 	{"type.numbers", "boolean", []string{`true`, `false`}, []string{`"yes"`, `[]`, `1`}},
 	{"type.numbers", "integer", []string{`1`, `100`}, []string{`0`, `101`, `1.5`, `"1"`}},
 	{"type.numbers", "unsigned", []string{`0`, `7`, `4294967295`}, []string{`-1`, `0.5`, `"x"`}},
+	{"type.numbers", "above", []string{`5`, `4294967295`}, []string{`4`, `-1`}},
 	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
 	{"type.numbers", "float", []string{`-1.5`, `0.25`, `1.5`}, []string{`1.6`, `-2`, `"x"`}},
 	{"type.texts", "string", []string{`"short"`, `""`, `"` + strings.Repeat("é", 64) + `"`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
