@@ -18,7 +18,11 @@ import (
 func DiffersFromUnknown(ctx context.Context, ask func(ctx context.Context, name string) *check.Response, a *check.Response, name string) (difference string) {
 	first, second := unknownName(name, 'q'), unknownName(name, 'z')
 	for round := range 6 {
-		one, two := ask(ctx, first), ask(ctx, second)
+		one := ask(ctx, first)
+		if round == 0 && a.Status == one.Status && a.Code() == one.Code() && partDiffering(a, one, one, name, first, first) == "" {
+			return "" // whatever a second one would show
+		}
+		two := ask(ctx, second)
 		if round > 0 {
 			a = ask(ctx, name) // after the others, as it came before them in the first round
 		}
