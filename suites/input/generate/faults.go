@@ -66,10 +66,11 @@ func nearMisses(v any) []any {
 		}
 		return misses
 	case json.Number:
+		misses := []any{whole(-7), string(v)}
 		if v == "0" || v == "1" {
-			return []any{v == "1", string(v)}
+			misses = append(misses, v == "1")
 		}
-		return []any{whole(-7), string(v)}
+		return misses
 	case bool:
 		return []any{!v, strconv.FormatBool(v), whole(map[bool]int{true: 1}[v])}
 	}
