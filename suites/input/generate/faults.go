@@ -17,12 +17,16 @@ func faults(s map[string]any, value any) []Case {
 			all = append(all, Case{keyword, v})
 		}
 	}
-	if _, typed := s["type"]; typed {
+	_, typed := s["type"]
+	if typed {
 		add("type", otherTypes[typesIn(s)[0]]...)
 	}
 	for _, keyword := range []string{"enum", "const"} {
 		if _, ok := s[keyword]; ok {
 			add(keyword, nearMisses(value)...)
+			if n, _ := value.(json.Number); !typed && (n == "0" || n == "1") {
+				add(keyword, n == "1") // to languages in which true is 1
+			}
 		}
 	}
 	for _, keyword := range []string{"oneOf", "anyOf", "allOf", "not"} {
@@ -66,11 +70,7 @@ func nearMisses(v any) []any {
 		}
 		return misses
 	case json.Number:
-		misses := []any{whole(-7), string(v)}
-		if v == "0" || v == "1" {
-			misses = append(misses, v == "1")
-		}
-		return misses
+		return []any{whole(-7), string(v)}
 	case bool:
 		return []any{!v, strconv.FormatBool(v), whole(map[bool]int{true: 1}[v])}
 	}
