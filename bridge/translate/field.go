@@ -75,6 +75,9 @@ func (t Translator) apply(rule FieldType, field jsondoc.Value, notes *notes) jso
 			continue
 		}
 		for _, path := range rule.Settings[m.Name] {
+			if there, bounded := v.Get(path); bounded && path == "minimum" && above(there, value) {
+				continue // of min and unsigned, in either order, the higher counts
+			}
 			v = put(v, strings.Split(path, "/"), asTyped(v, path, value))
 		}
 	}

@@ -311,14 +311,19 @@ func repairBounds(v jsondoc.Value, notes *notes) jsondoc.Value {
 		if !hasLow || !hasHigh {
 			continue
 		}
-		from, err1 := strconv.ParseFloat(string(low.Raw), 64)
-		to, err2 := strconv.ParseFloat(string(high.Raw), 64)
-		if err1 == nil && err2 == nil && from > to {
+		if above(low, high) {
 			notes.add("%s is above %s; both are left out", p[0], p[1])
 			v = v.Without(p[0]).Without(p[1])
 		}
 	}
 	return v
+}
+
+// above reports whether both are numbers, and the first is the higher.
+func above(low, high jsondoc.Value) bool {
+	from, err1 := strconv.ParseFloat(string(low.Raw), 64)
+	to, err2 := strconv.ParseFloat(string(high.Raw), 64)
+	return err1 == nil && err2 == nil && from > to
 }
 
 // texts keeps the distinct strings of a list; numbers are names that PHP took for positions.
