@@ -142,8 +142,6 @@ func translateMutants() []Mutant {
 			Middleware: onParameter("type.text_formatted", "value", without("required"))},
 		{Name: "file-without-constraints", Breaks: Clauses("translate/file"), Origin: Imagined,
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "integer"}))},
-		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
-			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
 		{Name: "file-without-size", Breaks: Clauses("translate/file"), Origin: Imagined,
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.(txt|pdf)$`}))},
 		{Name: "integer-without-bounds", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
@@ -241,6 +239,8 @@ func translateMutants() []Mutant {
 // translateVariants leave out methods that they cannot translate.
 func translateVariants() []Mutant {
 	return []Mutant{
+		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
+			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
 		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}
