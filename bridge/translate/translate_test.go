@@ -137,6 +137,8 @@ func TestFieldTypes(t *testing.T) {
 		"date":                 {`{"type":"datetime","settings":{"datetime_type":"date"}}`, `{"type":"string","format":"date"}`},
 		"formatted text":       {`{"type":"text_formatted","settings":{"allowed_formats":["plain"]}}`, `{"type":"object","properties":{"value":{"type":"string"},"format":{"type":"string","enum":["plain"]}},"required":["value"]}`},
 		"bounded integer":      {`{"type":"integer","settings":{"min":1,"max":5,"unsigned":false},"cardinality":1}`, `{"type":"integer","minimum":1,"maximum":5}`},
+		"unsigned from 5":      {`{"type":"integer","settings":{"min":5,"unsigned":true}}`, `{"type":"integer","minimum":5}`},
+		"unsigned from 0":      {`{"type":"integer","settings":{"unsigned":true,"min":-5}}`, `{"type":"integer","minimum":0}`},
 		"several decimals":     {`{"type":"decimal","settings":{"max":9.5},"cardinality":3,"description":"d"}`, `{"type":"array","items":{"type":"number","maximum":9.5},"maxItems":3,"description":"d"}`},
 		"any number of emails": {`{"type":"email","cardinality":-1}`, `{"type":"array","items":{"type":"string","format":"email"}}`},
 		"list of strings":      {`{"type":"list_string","settings":{"allowed_values":{"a":"A","b":"B"}}}`, `{"type":"string","enum":["a","b"]}`},

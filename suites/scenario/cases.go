@@ -182,7 +182,7 @@ func (c ToolCase) kind() (keyword, value string) {
 	is, _ := exact.Lookup(c.Value, place)
 	was, _ := exact.Lookup(c.Plain(), place)
 	if _, truth := is.(bool); truth && (keyword == "enum" || keyword == "const") && fmt.Sprintf("%T", is) != fmt.Sprintf("%T", was) {
-		keyword += " that is equal to a language" // true to 1: no other value stands for it
+		keyword += " loosely" // a group of its own, so that true in place of 1 is always drawn
 	}
 	return keyword, fmt.Sprintf("%s %T %s", value, was, client.Encode(is))
 }

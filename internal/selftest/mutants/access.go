@@ -37,7 +37,8 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
-		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list",
+		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why:        "anonymous callers get the agent's list",
 			Middleware: actAs("discoverer", func(r *http.Request) bool { return authorized(r) == "" && toList(r) })},
 		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is checked for accounts only, not for anonymous callers", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if authorized(r) != "" || r.Header.Get("Cookie") != "" {
@@ -93,12 +94,14 @@ func accessMutants() []Mutant {
 				}
 				return caller(x.Request) + "?" + x.described()
 			}, http.StatusUnauthorized, http.StatusForbidden)},
-		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account",
+		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "invalid credentials are replaced by the bridge's own account",
 			Middleware: actAs("service", func(r *http.Request) bool {
 				_, _, basic := r.BasicAuth()
 				return !basic && authorized(r) != "" && !strings.HasPrefix(authorized(r), "Bearer ")
 			})},
-		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account",
+		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined,
+			Why:        "list discovers with the bridge's own account",
 			Middleware: actAs("admin", func(r *http.Request) bool { return caller(r) == "discoverer" && toList(r) })},
 		{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if r := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
@@ -121,7 +124,10 @@ func accessMutants() []Mutant {
 		{Name: "sessions-share-a-flight", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "lists that are under way are found by a key without the cookie",
 			Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK && x.Request.Header.Get("Cookie") != "" })},
 		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
-		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed(func(x *exchange) string { return caller(x.Request) })},
+		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"),
+			MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined,
+			Why:            "what was allowed once runs with the bridge's own account",
+			SiteMiddleware: runOnceAllowed(func(x *exchange) string { return caller(x.Request) })},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusForbidden && x.lists() {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
@@ -164,8 +170,10 @@ func accessMutants() []Mutant {
 			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32000" })},
 		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
 			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
-		{Name: "compressed-lists-shared", Breaks: Clauses("access/no-cross-talk", "http/content-negotiation"), Origin: Peer, Why: "what was compressed is cached by its URL",
-			Middleware: sharedCompressed()},
+		{Name: "compressed-lists-shared", Breaks: Clauses("access/no-cross-talk", "http/content-negotiation"), Origin: Peer,
+			Why: "what was compressed is cached by its URL",
+			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.URL.RawQuery == "" && takesGzip(r) },
+				func(*http.Request) string { return fmt.Sprint(time.Now().Unix()) })},
 		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
 		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal(func(x *exchange) {
 			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
@@ -601,10 +609,4 @@ func showsByLastPermission() middleware {
 			p.Tools = append(p.Tools, t)
 		}
 	})
-}
-
-// sharedCompressed sends everybody who takes gzip the list that was compressed last, for a second.
-func sharedCompressed() middleware {
-	return shareFirstResponse(func(r *http.Request) bool { return toList(r) && r.URL.RawQuery == "" && takesGzip(r) },
-		func(*http.Request) string { return fmt.Sprint(time.Now().Unix()) })
 }

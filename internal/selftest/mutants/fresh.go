@@ -47,7 +47,8 @@ func freshMutants() []Mutant {
 					site.method(authorized(x.Request), "any")
 				}
 			})},
-		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early",
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined,
+			Why: "a tool stays unknown to invoke after it was called too early",
 			Middleware: refusals(toInvoke, http.StatusNotFound, func(x *exchange) string { return authorized(x.Request) + x.invoked() }, func(x *exchange) {
 				x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
 			})},
@@ -61,7 +62,8 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
-		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},
+		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined,
+			Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},
 		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},
 		{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
 			Middleware: refuseStatus(http.StatusNoContent, func(r *http.Request) bool { return toInvalidate(r) && authorized(r) == basicAuth("admin") })},

@@ -128,7 +128,8 @@ func invokeMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Request")
 			}
 		})},
-		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is handled like any other failure", Transport: recodeReplies("-32600", -32603)},
+		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module,
+			Why: "-32600 is handled like any other failure", Transport: recodeReplies("-32600", -32603)},
 		{Name: "broad-denied-404", Profile: testbed.Broad, Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Middleware: onShownAndDenied(func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 		})},

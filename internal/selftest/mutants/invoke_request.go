@@ -151,12 +151,13 @@ func invokeRequestMutants() []Mutant {
 			}},
 		{Name: "invalid-arguments-without-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
 			Middleware: onViolations(func(_ *exchange, e map[string]any, _ []violation) { delete(e, "data") })},
-		{Name: "invalid-arguments-first-only", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
-			if len(found) > 1 {
-				e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Expected, "received": found[0].Received}
-				e["message"] = found[0].Parameter + " is not valid"
-			}
-		})},
+		{Name: "invalid-arguments-first-only", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				if len(found) > 1 {
+					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Expected, "received": found[0].Received}
+					e["message"] = found[0].Parameter + " is not valid"
+				}
+			})},
 		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},
 		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPut)},
 		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
@@ -228,16 +229,19 @@ func invokeRequestMutants() []Mutant {
 		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
 		}))},
-		{Name: "ten-items-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
-			return regexp.MustCompile(`\.[1-9]\d+(\.|$)`).MatchString(v.Parameter)
-		}))},
+		{Name: "ten-items-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				return regexp.MustCompile(`\.[1-9]\d+(\.|$)`).MatchString(v.Parameter)
+			}))},
 		{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 			}))},
-		{Name: "true-is-one-in-enums", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "True == 1 in Python, and true loosely equals 1 elsewhere",
+		{Name: "true-is-one-in-enums", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer,
+			Why:            "True == 1 in Python, and true loosely equals 1 elsewhere",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "enum" && strings.HasSuffix(v.Received, "true") }))},
-		{Name: "arguments-read-by-a-charset", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "frameworks decode a text by the charset of its Content-Type",
+		{Name: "arguments-read-by-a-charset", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
+			Why: "frameworks decode a text by the charset of its Content-Type",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if strings.Contains(r.Header.Get("Content-Type"), "iso-8859-1") {
 					setBody(r, []byte(inLatin1(string(readBody(r)))))
@@ -260,7 +264,8 @@ func invokeRequestMutants() []Mutant {
 				stated, there := arguments["stated"]
 				return there && stated == nil
 			})},
-		{Name: "long-texts-match-no-pattern", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "preg_match() gives false beyond its limit of backtracking",
+		{Name: "long-texts-match-no-pattern", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
+			Why:        "preg_match() gives false beyond its limit of backtracking",
 			Middleware: refuseArguments(func(arguments map[string]any) bool { part, _ := arguments["part"].(string); return len(part) > 10_000 })},
 		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",
 			Middleware: refuseArguments(func(arguments map[string]any) bool {

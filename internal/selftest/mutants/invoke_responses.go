@@ -144,7 +144,8 @@ func invokeErrorMutants() []Mutant {
 					e["code"] = -32602
 				}
 			})},
-		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer, Why: "-32601 is handled like any other failure", Transport: recodeReplies("-32601", -32000)},
+		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer,
+			Why: "-32601 is handled like any other failure", Transport: recodeReplies("-32601", -32000)},
 		{Name: "null-id-taken-for-a-broken-response", Breaks: Clauses("invoke/denied", "access/permission-revoked", "invoke/execution-error-500", "invoke/semantic-invalid-400"), MayFail: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "Drupal denies with a null id, which differs from the id of the call", Transport: onReply(func(reply map[string]any) {
 			if id, there := reply["id"]; there && id == nil {
 				reply["id"] = "none"
@@ -249,7 +250,8 @@ func invokeErrorMutants() []Mutant {
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool {
 				return fromMCP(r) && err != nil && r.Context().Err() == nil
 			})},
-		{Name: "mcp-retries-after-a-502", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the MCP server retries what its policy calls transient",
+		{Name: "mcp-retries-after-a-502", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer,
+			Why:        "the client of the MCP server retries what its policy calls transient",
 			Middleware: markMCP,
 			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
 				return fromMCP(r) && err == nil && resp.StatusCode == http.StatusBadGateway
@@ -268,7 +270,8 @@ func invokeErrorMutants() []Mutant {
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
 			Transport: resendCalls(func(*http.Request, *http.Response, error) bool { return true })},
 		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"),
-			MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module, Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
+			MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module,
+			Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
 		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: repeatResponse(http.StatusInternalServerError)},
 		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined,
 			Middleware: onInvoke(atStatus(http.StatusOK, setHeader("Cache-Control", "public, max-age=60")))},

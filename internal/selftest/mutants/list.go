@@ -164,7 +164,8 @@ func listMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "The website encountered an unexpected error")
 				}
 			})},
-		{Name: "cursor-of-any-numeral", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "is_numeric() takes +50 and 50.9 for numbers, and the offset must be one of a page",
+		{Name: "cursor-of-any-numeral", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer,
+			Why: "is_numeric() takes +50 and 50.9 for numbers, and the offset must be one of a page",
 			Middleware: onBadCursor(func(x *exchange) {
 				raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor"))
 				if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n > 0 && int(n)%50 == 0 {

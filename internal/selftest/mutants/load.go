@@ -157,7 +157,9 @@ func replicaMutants() []Mutant {
 		one("replica-never-notifies", "replicas/list-changed", "the replica that finds the change notifies its own clients only", Peer, lastReplica(silentStreams)),
 		one("replicas-take-calls-over", "replicas/runs-once", "calls are in a queue, and those of a consumer that dies go to another", Peer, takeCallsOver()),
 		{Name: "replica-starts-too-early", Breaks: Clauses("replicas/restart"), Origin: Peer, Why: "it listens before it has read the methods", MCP: true, Profile: testbed.Replicas, Server: refuseAfterRestart()},
-		{Name: "replicas-end-sessions-alone", Breaks: Clauses("replicas/shared-session-end"), MayFail: Clauses("mcp/session"), Origin: Peer, Why: "DELETE forgets the session in one process, and the others go on with it from the store", MCP: true, Profile: testbed.Shared, Replica: endAlone},
+		{Name: "replicas-end-sessions-alone", Breaks: Clauses("replicas/shared-session-end"), MayFail: Clauses("mcp/session"), Origin: Peer,
+			Why: "DELETE forgets the session in one process, and the others go on with it from the store", MCP: true,
+			Profile: testbed.Shared, Replica: endAlone},
 		{Name: "replicas-count-alone", Breaks: Clauses("replicas/shared-rate-limit"), Origin: Peer, Why: "each process has a bucket of its own", MCP: true, Profile: testbed.Shared,
 			Options: func(o *bridge.Options) { o.RatePerSec = 0 }, Replica: countAlone},
 	}

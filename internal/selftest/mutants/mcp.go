@@ -118,7 +118,8 @@ func mcpMutants() []Mutant {
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
 			})},
-		{Name: "mcp-takes-any-arguments-for-an-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the handler reads members of what it did not look at",
+		{Name: "mcp-takes-any-arguments-for-an-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "the handler reads members of what it did not look at",
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if _, object := m.Params["arguments"].(map[string]any); !object && m.Params["arguments"] != nil {
 					m.Status = http.StatusOK
@@ -400,8 +401,10 @@ func mcpVariants() []Mutant {
 					x.Header.Set("X-Accel-Buffering", "no")
 				}
 			})},
-		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseStatus(http.StatusMethodNotAllowed, toMCPBy(http.MethodDelete))},
-		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseStatus(http.StatusNotFound, toMCPBy(http.MethodDelete))},
+		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session",
+			Middleware: refuseStatus(http.StatusMethodNotAllowed, toMCPBy(http.MethodDelete))},
+		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK",
+			Middleware: refuseStatus(http.StatusNotFound, toMCPBy(http.MethodDelete))},
 		{Name: "mcp-ends-sessions", MCP: true, Why: "a server may end a session at any time, here after ten messages; the client opens another",
 			Claims: "-tools,-mcp-2026", Middleware: endingSessions(10)},
 		{Name: "mcp-behind-a-slash", MCP: true, Why: "a router may send the client to the path with a slash at its end, and keep the verb", Middleware: onlyWithSlash},

@@ -63,7 +63,8 @@ func brokenProxies(area string) []Mutant {
 				nginxPage(x.Header, &x.Body, x.Status)
 			}
 		}))},
-		{Name: "closes-after-404-as-if-by-apache", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Why: "Apache closes after a 400, and after no 404",
+		{Name: "closes-after-404-as-if-by-apache", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined,
+			Why:        "Apache closes after a 400, and after no 404",
 			Middleware: chain(serverHeader("Apache/2.4.62 (Debian)"), onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close"))))},
 	}
 	return slices.DeleteFunc(all, func(m Mutant) bool { return !strings.HasPrefix(m.Breaks[0], area+"/") })

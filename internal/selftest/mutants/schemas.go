@@ -240,7 +240,8 @@ func translateMutants() []Mutant {
 func translateVariants() []Mutant {
 	return []Mutant{
 		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
-			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string", "pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
+			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string",
+				"pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
 		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}

@@ -54,7 +54,8 @@ func sessionMutants() []Mutant {
 			})},
 		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
-		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed",
+		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined,
+			Why: "what a session was allowed to run once stays allowed",
 			SiteMiddleware: runOnceAllowed(func(x *exchange) string {
 				if x.Request.Header.Get("Origin") != "" || x.Request.Header.Get("Content-Type") != "application/json" {
 					return ""
@@ -67,7 +68,8 @@ func sessionMutants() []Mutant {
 					r.Header.Set("Cookie", first)
 				}
 			})},
-		{Name: "no-session-beside-an-odd-cookie", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "Python's SimpleCookie reads none where one has a value like JSON",
+		{Name: "no-session-beside-an-odd-cookie", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer,
+			Why: "Python's SimpleCookie reads none where one has a value like JSON",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if strings.Contains(r.Header.Get("Cookie"), "{") {
 					r.Header.Del("Cookie")

@@ -46,11 +46,12 @@ func upstreamMutants() []Mutant {
 				reply["id"] = call["id"]
 			}
 		})},
-		{Name: "ids-compared-loosely", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "`$response['id'] == $id`: true equals any number", Transport: onReplyTo(func(call, reply map[string]any) {
-			if reply["id"] == true {
-				reply["id"] = call["id"]
-			}
-		})},
+		{Name: "ids-compared-loosely", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "`$response['id'] == $id`: true equals any number",
+			Transport: onReplyTo(func(call, reply map[string]any) {
+				if reply["id"] == true {
+					reply["id"] = call["id"]
+				}
+			})},
 		{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Transport: onReply(func(reply map[string]any) {
 			if _, ok := reply["result"]; ok {
 				delete(reply, "error")
@@ -329,22 +330,13 @@ func upstreamMutants() []Mutant {
 		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only", "invoke/runs-once"), Origin: Imagined,
 			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
 		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
-			Why: "the SDK's server has the schemas for its list alone",
-			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
-				message := decode(x.Sent)
-				if params := objectIn(message, "params"); message["method"] == "tools/call" && strings.Contains(string(x.Body), "are not valid") {
-					site.call(authorized(x.Request), fmt.Sprint(params["name"]), params["arguments"])
-				}
-			})},
+			Why:            "the SDK's server has the schemas for its list alone",
+			SiteMiddleware: leaveToTheSite(func(string) bool { return true })},
 		{Name: "mcp-formats-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
-			Why: "the SDK's validator reads no formats",
-			SiteMiddleware: withSite(toMCP, func(site *siteClient, x *exchange) {
-				message := decode(x.Sent)
-				if params := objectIn(message, "params"); message["method"] == "tools/call" && params["name"] == "shape.format" && strings.Contains(string(x.Body), "are not valid") {
-					site.call(authorized(x.Request), fmt.Sprint(params["name"]), params["arguments"])
-				}
-			})},
-		{Name: "results-of-redirects", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a client that follows no redirect gives its body, and the status is not looked at",
+			Why:            "the SDK's validator reads no formats",
+			SiteMiddleware: leaveToTheSite(func(tool string) bool { return tool == "shape.format" })},
+		{Name: "results-of-redirects", Breaks: Clauses("upstream/http-error"), Origin: Peer,
+			Why: "a client that follows no redirect gives its body, and the status is not looked at",
 			Transport: onCallResponse(func(resp *http.Response) {
 				if resp.StatusCode == http.StatusFound {
 					resp.StatusCode = http.StatusOK
@@ -386,9 +378,10 @@ func upstreamVariants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "The response of the site cannot be read.")
 			}
 		})},
-		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(allRequests, atStatus(http.StatusBadGateway, func(x *exchange) {
-			x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
-		}))},
+		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed",
+			Middleware: onResponse(allRequests, atStatus(http.StatusBadGateway, func(x *exchange) {
+				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
+			}))},
 	}
 }
 
@@ -802,5 +795,16 @@ func timedUnless(untimed func(*http.Request) bool) transport {
 		}
 		resp.Body = closeHook{resp.Body, end}
 		return resp, nil
+	})
+}
+
+// leaveToTheSite calls the methods of some tools with the arguments that the bridge refuses over MCP.
+func leaveToTheSite(concerns func(tool string) bool) func(*siteClient) middleware {
+	return withSite(toMCP, func(site *siteClient, x *exchange) {
+		message := decode(x.Sent)
+		params := objectIn(message, "params")
+		if name := fmt.Sprint(params["name"]); message["method"] == "tools/call" && concerns(name) && strings.Contains(string(x.Body), "are not valid") {
+			site.call(authorized(x.Request), name, params["arguments"])
+		}
 	})
 }

@@ -198,14 +198,15 @@ func compressedApart(ctx context.Context, t *check.T, callers []check.Identity, 
 		if !r.Succeeded() {
 			continue
 		}
-		zipped[who] = r.Body
-		for _, other := range callers {
-			if other != who && zipped[other] != nil && !bytes.Equal(plain(who).Body, plain(other).Body) {
+		for other, theirs := range check.InOrder(zipped) {
+			if !bytes.Equal(plain(who).Body, plain(other).Body) {
 				t.Row(who, "", "a compressed list after that of "+other.String(), func() {
-					t.Expect(bytes.Equal(r.Body, zipped[other])).To(BeFalse(), check.Mismatch(r.Subject(), "the caller's own tools", "the bytes of the list of "+other.String()))
+					t.Expect(bytes.Equal(r.Body, theirs)).To(BeFalse(),
+						check.Mismatch(r.Subject(), "the caller's own tools", "the bytes of the list of "+other.String()))
 				})
 			}
 		}
+		zipped[who] = r.Body
 	}
 }
 

@@ -57,7 +57,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 		for i := range 5 {
 			if t.Alone() {
 				t.As(who).List(ctx)
-			} else { // what a parameter means that the bridge does not know: nothing, to its cache as well
+			} else { // a parameter that the bridge does not know is no part of the cache's key
 				t.As(who).Send(ctx, check.Request{Path: check.ListPath, Raw: fmt.Sprintf("unknown=%d", i)})
 			}
 			t.As(who).Describe(ctx, known)
@@ -347,9 +347,9 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	}
 	t.MoveApart(ctx)
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	describer := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools) // whose lists refresh nothing
+	describer := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools) // who never lists
 	refused := t.Drupal.NewUser(fixtures.DiscoverTools)                        // the site itself refuses this one, by 403
-	undiscovering := t.Drupal.NewUser(fixtures.UseJSONRPC)                     // and the bridge that one, where it claims discovery-permission
+	undiscovering := t.Drupal.NewUser(fixtures.UseJSONRPC)                     // the bridge refuses this one, where it claims discovery-permission
 	gained := scenario.DeniedTool(t, one, check.Agent)
 	sees := func(who check.Identity) bool {
 		list := t.As(who).ListAll(ctx)

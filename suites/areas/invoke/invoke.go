@@ -192,9 +192,9 @@ func argumentsForwarded(ctx context.Context, t *check.T) {
 		t.Row(check.Agent, tool.Name, "a text beside another charset, "+contentType, func() {
 			t.Mark()
 			arguments := client.Encode(map[string]any{parameter: traps.Short})
-			body := `{"name":` + string(client.Encode(tool.Name)) + `,"arguments":` + string(arguments) + `}`
-			r := t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath,
-				Header: http.Header{"Content-Type": {contentType}}, Body: strings.NewReader(body), Show: body})
+			request := client.InvokeRequest(client.Encode(map[string]any{"name": tool.Name, "arguments": json.RawMessage(arguments)}))
+			request.Header = http.Header{"Content-Type": {contentType}}
+			r := t.As(check.Agent).Send(ctx, request)
 			if len(t.Upstream.Calls(tool.ID)) > 0 { // else it is refused, as it may be
 				t.Expect(r).To(match.HaveForwarded(t.Upstream, tool.ID, arguments))
 			}

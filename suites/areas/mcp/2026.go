@@ -63,8 +63,8 @@ func stateless2026(ctx context.Context, t *check.T) {
 		})
 	}
 	t.Row(check.Agent, "", "another version in the body", func() {
-		message := s.Message(1, "tools/list", map[string]any{"_meta": map[string]any{client.MetaVersion: string(check.MCP2025November), client.MetaCapabilities: map[string]any{}}})
-		t.Expect(s.Send(ctx, message, s.Headers("tools/list", nil))).To(match.BeRefusedWith(400))
+		meta := map[string]any{client.MetaVersion: string(check.MCP2025November), client.MetaCapabilities: map[string]any{}}
+		t.Expect(s.Send(ctx, s.Message(1, "tools/list", map[string]any{"_meta": meta}), s.Headers("tools/list", nil))).To(match.BeRefusedWith(400))
 	})
 	for what, meta := range check.InOrder(map[string]map[string]any{
 		"no _meta": nil, "a _meta without the version": {client.MetaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {client.MetaVersion: string(check.MCP2026July)},

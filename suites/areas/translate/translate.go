@@ -124,7 +124,7 @@ func file(ctx context.Context, t *check.T) {
 		text := string(client.Encode(property))
 		t.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), check.Mismatch("a file", "a reference", shown))
 		for _, extension := range []string{"txt", "pdf"} {
-			named := strings.Contains(strings.ToLower(text), extension) || onlyMatches(property, "a."+extension)
+			named := strings.Contains(strings.ToLower(text), extension) || patternNames(property, extension)
 			t.Expect(named).To(BeTrue(), check.Mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
 		}
 		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
@@ -133,8 +133,8 @@ func file(ctx context.Context, t *check.T) {
 	})
 }
 
-// onlyMatches reports whether a pattern in the property takes this file name, and not one of a program: `[tT][xX][tT]` names txt.
-func onlyMatches(property map[string]any, name string) bool {
+// patternNames reports whether a pattern in the property accepts files with this extension and refuses others: `[tT][xX][tT]` names txt.
+func patternNames(property map[string]any, extension string) bool {
 	patterns := []any{property["pattern"]}
 	parts, _ := property["properties"].(map[string]any)
 	for _, part := range parts {
@@ -145,7 +145,7 @@ func onlyMatches(property map[string]any, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern any) bool {
 		text, _ := pattern.(string)
 		re, err := regexp.Compile(text)
-		return text != "" && err == nil && re.MatchString(name) && !re.MatchString("a.exe")
+		return text != "" && err == nil && re.MatchString("a."+extension) && !re.MatchString("a.exe")
 	})
 }
 

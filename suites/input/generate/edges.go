@@ -42,13 +42,13 @@ func edges(s map[string]any, value any) []Case {
 			all = append(all, Case{"what is required alone", least})
 		}
 		properties, _ := s["properties"].(map[string]any)
-		nulls, may := v, false
+		nulls, nullable := v, false
 		for _, name := range sorted(properties) {
 			if property, _ := properties[name].(map[string]any); slices.Contains(namesIn(property["type"]), "null") {
-				nulls, may = with(nulls, name, nil), true
+				nulls, nullable = with(nulls, name, nil), true
 			}
 		}
-		if may {
+		if nullable {
 			all = append(all, Case{"null where it may be", nulls})
 		}
 		for _, keyword := range []string{"minProperties", "maxProperties"} {
@@ -132,7 +132,8 @@ func textEdges(s map[string]any) []Case {
 	if pattern, ok := s["pattern"].(string); ok {
 		for _, more := range []int{0, 1, 7} {
 			if made, ok := matching(pattern, more); ok {
-				all = append(all, Case{"pattern", made}, Case{"pattern within a text", "zz " + made + " zz"}, Case{"pattern in a long text", strings.Repeat("zz ", 5000) + made})
+				all = append(all, Case{"pattern", made}, Case{"pattern within a text", "zz " + made + " zz"},
+					Case{"pattern in a long text", strings.Repeat("zz ", 5000) + made})
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func faults(s map[string]any, value any) []Case {
 		if _, ok := s[keyword]; ok {
 			add(keyword, nearMisses(value)...)
 			if n, _ := value.(json.Number); !typed && (n == "0" || n == "1") {
-				add(keyword, n == "1") // to languages in which true is 1
+				add(keyword, n == "1") // some languages take true for 1
 			}
 		}
 	}
