@@ -28,7 +28,7 @@ type Figures struct {
 	Survivors   int `json:"survivors"`
 	Variants    int `json:"variants"`
 	FalseAlarms int `json:"false_alarms"`
-	Again       int `json:"tested_again"` // alone, after an unexpected outcome
+	Again       int `json:"tested_again"` // after an unexpected outcome
 }
 
 // newMatrix makes a matrix of the rows. tested are the clauses that were tested on any of them.
@@ -36,6 +36,7 @@ func newMatrix(rows []Row, tested []contract.Clause) Matrix {
 	m := Matrix{Rows: rows, Unproven: []string{}}
 	kills := map[string]bool{} // clauses that a mutant was killed by
 	for _, r := range rows {
+		m.Figures.Again += count(r.Again)
 		if r.Correct {
 			m.Figures.Variants++
 			m.Figures.FalseAlarms += count(r.FalseAlarm())

@@ -19,7 +19,8 @@ type Row struct {
 	NotTestable []string       `json:"not_testable,omitempty"` // the clauses that were not testable
 	Tested      []string       `json:"tested"`                 // the clauses that applied
 	DurationMS  int64          `json:"duration_ms"`
-	Problem     string         `json:"problem,omitempty"` // why there is no verdict; "" when there is one
+	Again       bool           `json:"tested_again,omitempty"` // because its first outcome was not the expected
+	Problem     string         `json:"problem,omitempty"`      // why there is no verdict; "" when there is one
 }
 
 // newRow returns the row of a mutant that was not run.

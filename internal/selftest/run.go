@@ -3,7 +3,7 @@
 // It is no check itself, and `run` does not use it.
 //
 // Invariant: the outcome of a mutant depends on the mutant alone, not on what runs beside it. What differs from the
-// expected on a busy machine is tested once more, alone, before it counts.
+// expected on a busy machine is tested again, at last alone, before it counts.
 //
 // All tests several mutants at a time, each of which becomes a Row by Evaluate. The rows become a Matrix, which is compared
 // with the golden sets; these also make docs/kill-matrix.md.
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -124,7 +125,8 @@ func skipped(m mutants.Mutant) ([]string, error) {
 type Tester func(ctx context.Context, m mutants.Mutant) (Row, error)
 
 // All tests mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of all.
-// Unexpected outcomes are tested once more, one at a time. progress, if not nil, receives each row as it comes.
+// Unexpected outcomes are tested again: a few at a time, then one at a time. progress, if not nil, receives each row as it
+// comes, one at a time.
 func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, progress func(Row)) (Matrix, error) {
 	clauses, err := contract.Load()
 	if err != nil {
@@ -135,55 +137,39 @@ func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, p
 		return Matrix{}, err
 	}
 	start := time.Now()
-	rows, err := inParallel(ctx, all, parallel, test, progress)
-	if err != nil {
-		return Matrix{}, err
+	rows := make([]Row, len(all))
+	var pending []int
+	for i := range slices.Backward(all) { // the correct variants come last and take longest
+		pending = append(pending, i)
 	}
-	again := 0
-	for i, m := range all {
-		if rows[i].asExpected(golden) {
-			continue
+	for round, atOnce := range []int{parallel, max(1, parallel/4), 1} {
+		var mu sync.Mutex
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(atOnce)
+		for _, i := range pending {
+			group.Go(func() error {
+				row, err := test(ctx, all[i])
+				if err != nil {
+					return fmt.Errorf("test %s: %w", all[i].Name, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				row.Again = round > 0
+				rows[i] = row
+				if progress != nil && round == 0 {
+					progress(row)
+				}
+				return nil
+			})
 		}
-		again++
-		if rows[i], err = test(ctx, m); err != nil {
-			return Matrix{}, fmt.Errorf("test %s again: %w", m.Name, err)
+		if err := group.Wait(); err != nil {
+			return Matrix{}, err
 		}
+		pending = slices.DeleteFunc(pending, func(i int) bool { return rows[i].asExpected(golden) })
 	}
 	matrix := newMatrix(rows, testedClauses(clauses, rows))
-	matrix.Figures.Again = again
 	matrix.DurationMS = time.Since(start).Milliseconds()
 	return matrix, nil
-}
-
-// inParallel tests mutants, at most parallel at a time.
-func inParallel(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, progress func(Row)) ([]Row, error) {
-	rows, done := make([]Row, len(all)), make(chan Row)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	reported := make(chan struct{})
-	go func() {
-		defer close(reported)
-		for row := range done {
-			if progress != nil {
-				progress(row)
-			}
-		}
-	}()
-	for i, m := range slices.Backward(all) { // the correct variants come last and take longest
-		group.Go(func() error {
-			row, err := test(ctx, m)
-			if err != nil {
-				return fmt.Errorf("test %s: %w", m.Name, err)
-			}
-			rows[i] = row
-			done <- row
-			return nil
-		})
-	}
-	err := group.Wait()
-	close(done)
-	<-reported
-	return rows, err
 }
 
 // testedClauses returns the clauses that were tested on at least one bridge.
