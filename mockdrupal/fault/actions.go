@@ -63,10 +63,13 @@ func status(v *action) {
 	code := cmp.Or(v.fault.Status, http.StatusInternalServerError)
 	if v.Response != nil && v.fault.Body == "" {
 		v.Response.Status = code
-		return
+	} else {
+		kind := cmp.Or(v.fault.ContentType, exchange.JSONType)
+		v.Response = exchange.NewResponse(code, kind, []byte(v.fault.Body))
 	}
-	kind := cmp.Or(v.fault.ContentType, exchange.JSONType)
-	v.Response = exchange.NewResponse(code, kind, []byte(v.fault.Body))
+	if code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests { // as overloaded servers send them
+		v.Response.Header.Set("Retry-After", "1")
+	}
 }
 
 func htmlPage(v *action) {

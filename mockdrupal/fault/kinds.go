@@ -131,7 +131,7 @@ var kinds = map[string]kind{
 	CutChunks:     {text: "sends the body in chunks, and closes the connection before the last, empty one", runs: true, act: func(v *action) { v.SendUnended() }},
 	LengthLong:    {text: "announces a longer body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) + 64) }},
 	LengthShort:   {text: "announces a shorter body than it sends", runs: true, act: func(v *action) { v.SendRaw(len(v.Response.Body) / 2) }},
-	Status:        {text: "responds with a status (500), a body and a content type of choice; run and no body: the site's own response under that status", act: status},
+	Status:        {text: "responds with a status (500), a body and a content type of choice; run and no body: the site's own response under that status; 429 and 503 with Retry-After", act: status},
 	HTML:          {text: "responds with an HTML page (200)", act: htmlPage},
 	Empty:         {text: "responds with a status (200) and no body", act: empty},
 	ContentType:   {text: "sends the response under a wrong Content-Type (text/plain)", runs: true, act: contentType},

@@ -256,6 +256,10 @@ func invokeErrorMutants() []Mutant {
 			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
 				return fromMCP(r) && err == nil && resp.StatusCode == http.StatusBadGateway
 			})},
+		{Name: "retries-when-told-when", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client repeats what Retry-After permits",
+			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.Header.Get("Retry-After") != ""
+			})},
 		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle",
 			Transport: resendCalls(func(_ *http.Request, _ *http.Response, err error) bool { return errors.Is(err, io.EOF) })},
 		{Name: "invoke-compares-the-content-type", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the header is compared as a text, so that a charset is refused",

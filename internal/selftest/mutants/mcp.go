@@ -118,14 +118,12 @@ func mcpMutants() []Mutant {
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
 			})},
-		{Name: "mcp-takes-any-arguments-for-an-object", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Why: "the handler reads members of what it did not look at",
-			Middleware: onRPC("tools/call", func(m *rpc) {
-				if _, object := m.Params["arguments"].(map[string]any); !object && m.Params["arguments"] != nil {
-					m.Status = http.StatusOK
-					m.Response = m.Resend(func(message map[string]any) { objectIn(message, "params")["arguments"] = map[string]any{} })
-				}
-			})},
+		takesForNone("mcp-takes-any-arguments-for-an-object", "the handler reads members of what it did not look at", func(given any) bool { return given != nil }),
+		takesForNone("mcp-takes-a-list-for-no-arguments", "PHP's arrays have no names or have them", func(given any) bool {
+			_, list := given.([]any)
+			return list
+		}),
+		takesForNone("mcp-takes-null-for-no-arguments", "a nil map is an empty one", func(given any) bool { return given == nil }),
 		{Name: "mcp-bad-cursor-is-first-page", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer,
 			Middleware: onRPC("tools/list", func(m *rpc) {
 				if m.Code() == "-32602" && m.Params["cursor"] != nil {
@@ -754,4 +752,15 @@ func validateByFirstSchema(name string) middleware {
 			m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "kind is not valid"}}})
 		}
 	})
+}
+
+// takesForNone returns a mutant that calls a tool without arguments where those of tools/call are no object and are wanted.
+func takesForNone(name, why string, wanted func(given any) bool) Mutant {
+	return Mutant{Name: name, MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: why, Middleware: onRPC("tools/call", func(m *rpc) {
+		given, there := m.Params["arguments"]
+		if _, object := given.(map[string]any); there && !object && wanted(given) {
+			m.Status = http.StatusOK
+			m.Response = m.Resend(func(message map[string]any) { objectIn(message, "params")["arguments"] = map[string]any{} })
+		}
+	})}
 }

@@ -45,7 +45,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 	for _, f := range afterTheRun {
 		invokeDuring(tool, f)
 	}
-	for _, f := range []scenario.SiteFailure{afterTheRun[1], afterTheRun[4]} { // a connection that ends, and a status
+	for _, f := range []scenario.SiteFailure{closed, badGateway} {
 		if !t.Claims("mcp") || t.Alone() {
 			break
 		}
@@ -60,7 +60,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
 	for _, other := range oneOfEachHint(t) {
-		for _, f := range afterTheRun[:2] {
+		for _, f := range []scenario.SiteFailure{reset, closed} {
 			if refused[other.Name] {
 				break
 			}
@@ -99,16 +99,23 @@ func notCached(ctx context.Context, t *check.T) {
 	})
 }
 
-// afterTheRun are failures of the site after the method has run: a bridge that sends the request again runs it twice.
+// Failures of the site after the method has run: a bridge that sends the request again runs it twice.
+var (
+	reset      = scenario.SiteFailure{Name: "a connection reset after the request was read", Fault: mockdrupal.Fault{Kind: fault.Reset}}
+	closed     = scenario.SiteFailure{Name: "a connection closed without a response", Fault: mockdrupal.Fault{Kind: fault.Close}}
+	badGateway = scenario.SiteFailure{Name: "502", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}}
+)
+
+// afterTheRun are all of them.
 var afterTheRun = []scenario.SiteFailure{
-	{Name: "a connection reset after the request was read", Fault: mockdrupal.Fault{Kind: fault.Reset}},
-	{Name: "a connection closed without a response", Fault: mockdrupal.Fault{Kind: fault.Close}},
+	reset,
+	closed,
 	{Name: "a connection closed in the middle of the response", Fault: mockdrupal.Fault{Kind: fault.Cut}},
 	{Name: "500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
-	{Name: "502", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
-	{Name: "503", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
+	badGateway,
+	{Name: "503 with Retry-After", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
 	{Name: "504", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusGatewayTimeout}},
-	{Name: "429", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusTooManyRequests}},
+	{Name: "429 with Retry-After", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusTooManyRequests}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
 	{Name: "a response with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
 	{Name: "a response with neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},

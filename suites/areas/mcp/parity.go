@@ -304,8 +304,8 @@ func sameCalls(ctx context.Context, t *check.T, spoken []check.Revision, revisio
 	t.For(check.Agent, scenario.KnownTool(ctx, t), func() {
 		t.Expect(s.Call(ctx, "tools/call", map[string]any{"name": scenario.KnownTool(ctx, t)})).To(match.BeToolResult(), "without `arguments`, which is optional")
 	})
-	for _, arguments := range []any{"all", 5} {
-		t.Row(check.Agent, known, fmt.Sprintf("the arguments %v, which are no object", arguments), func() {
+	for _, arguments := range []any{"all", 5, []string{"all"}, nil} {
+		t.Row(check.Agent, known, "the arguments "+exact.Short(arguments)+", which are no object", func() {
 			t.Drupal.Mark()
 			r := s.Call(ctx, "tools/call", map[string]any{"name": known, "arguments": arguments})
 			t.Expect(r).NotTo(match.BeToolResult())
