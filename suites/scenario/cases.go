@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ func RefusedArguments(ctx context.Context, t *check.T, kinds ...fixtures.Kind) [
 	return refused
 }
 
-// EveryCase gathers what can be given of each tool's schema, of every keyword alike up to nine tenths of --cases, and adds what
+// EveryCase gathers what can be given of each tool's schema, of every keyword alike up to nineteen twentieths of --cases, and adds what
 // is drawn, one tool after the other: a twentieth.
 func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
 	var all []ToolCase
@@ -102,7 +103,7 @@ func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generat
 			all = append(all, ToolCase{tool, c})
 		}
 	}
-	all = SampleEvenly(t, all, t.Cases*9/10)
+	all = SampleEvenly(t, all, t.Cases*19/20)
 	for n := range min(t.Cases-len(all), (t.Cases+19)/20) {
 		if c, ok := drawn(tools[n%len(tools)]); ok {
 			all = append(all, ToolCase{tools[n%len(tools)], c})
@@ -181,8 +182,17 @@ func (c ToolCase) kind() (keyword, value string) {
 	}
 	is, _ := exact.Lookup(c.Value, place)
 	was, _ := exact.Lookup(c.Plain(), place)
+	if list, ok := is.([]any); ok && len(list) > 0 && strings.HasSuffix(value, "in the last of many items") {
+		is = list[len(list)-1] // which items are before it makes no other kind
+	}
 	if _, truth := is.(bool); truth && (keyword == "enum" || keyword == "const") && fmt.Sprintf("%T", is) != fmt.Sprintf("%T", was) {
 		keyword += " loosely" // a group of its own, so that true in place of 1 is always drawn
+	}
+	if list, ok := is.([]any); ok && len(list) == 1 && reflect.DeepEqual(list[0], was) {
+		return keyword, fmt.Sprintf("%T as a list of it", was)
+	}
+	if list, ok := was.([]any); ok && len(list) > 0 && reflect.DeepEqual(list[0], is) {
+		return keyword, fmt.Sprintf("%T in place of a list of it", is)
 	}
 	return keyword, fmt.Sprintf("%s %T %s", value, was, client.Encode(is))
 }

@@ -48,7 +48,7 @@ var Checks = []check.Check{
 func list403(ctx context.Context, t *check.T) {
 	list := t.As(check.Agent).MustListAll(ctx)
 
-	responses := []*check.Response{t.As(check.Outsider).List(ctx)}
+	responses := []*check.Response{t.As(check.Outsider).List(ctx), t.As(check.Outsider).List(ctx, "!!")} // whatever the query is
 	if cursor := list.Pages[0].NextCursor(); cursor != "" {
 		responses = append(responses, t.As(check.Outsider).List(ctx, cursor))
 	}
@@ -310,15 +310,17 @@ func csrf(ctx context.Context, t *check.T) {
 	for name, header := range check.InOrder(map[string]http.Header{
 		"as text": {"Content-Type": {"text/plain"}},
 		"as text with application/json as a parameter": {"Content-Type": {"text/plain; as=application/json"}},
-		"as a form":                                 {"Content-Type": {"application/x-www-form-urlencoded"}},
-		"as a multipart form":                       {"Content-Type": {"multipart/form-data; boundary=x"}},
-		"without a Content-Type":                    {"Content-Type": nil},
-		"from another origin":                       {"Origin": {"https://elsewhere.invalid"}},
-		"from a sandbox":                            {"Origin": {"null"}},
+		"as a form":              {"Content-Type": {"application/x-www-form-urlencoded"}},
+		"as a multipart form":    {"Content-Type": {"multipart/form-data; boundary=x"}},
+		"without a Content-Type": {"Content-Type": nil},
+		"from another origin":    {"Origin": {"https://elsewhere.invalid"}},
+		"from another origin, by a script that names the bridge": {"Origin": {"https://elsewhere.invalid"}, "Referer": {"http://" + t.Host() + "/"}, "X-Requested-With": {"XMLHttpRequest"}},
+		"from a sandbox": {"Origin": {"null"}},
 		"from a host that starts with the bridge's": scenario.LookalikePage(t, ".elsewhere.invalid", send),
 		"from a host that ends with the bridge's":   {"Origin": {"https://elsewhere" + t.Hostname()}},
 		"from such a host on the bridge's port":     {"Origin": {"https://elsewhere" + t.Host()}},
 		"as another type that begins alike":         {"Content-Type": {"application/json-seq"}},
+		"as another type that ends alike":           {"Content-Type": {"text/json"}},
 	}) {
 		header["X-Csrf-Token"] = nil
 		t.Row(caller.Who, "", name, func() {

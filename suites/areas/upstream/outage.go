@@ -315,6 +315,7 @@ func downAndUp(ctx context.Context, t *check.T) {
 	} else {
 		scenario.MustReach(ctx, t, call)
 	}
+	const breaks = 8 // failures in a row that open a circuit breaker, as most count
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	var stranger check.Client
 	if t.Drupal != nil {
@@ -346,6 +347,7 @@ func downAndUp(ctx context.Context, t *check.T) {
 			t.Expect(r).To(comeWithin(t, atOnce))
 		})
 	}
+	check.AtOnce(breaks, func(int) { t.Call(ctx, call) })
 	reopen()
 	t.Row(check.Agent, "", "the site is back", func() {
 		t.Expect(scenario.Recovers(ctx, t, call)).To(check.BeNone())

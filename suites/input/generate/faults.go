@@ -20,6 +20,11 @@ func faults(s map[string]any, value any) []Case {
 	_, typed := s["type"]
 	if typed {
 		add("type", otherTypes[typesIn(s)[0]]...)
+		if list, many := value.([]any); !many {
+			add("type", []any{value})
+		} else if len(list) > 0 {
+			add("type", list[0]) // one may be taken for a list of one, and the reverse
+		}
 	}
 	for _, keyword := range []string{"enum", "const"} {
 		if _, ok := s[keyword]; ok {
@@ -111,10 +116,10 @@ func textFaults(s map[string]any, v string) []Case {
 		all = append(all, Case{"minLength", text(s, limit-1, "w")}, Case{"minLength", text(s, limit-1, astral)})
 	}
 	if limit := bound(s, "maxLength", maxText+1); limit <= maxText {
-		all = append(all, Case{"maxLength", text(s, limit+1, "w")})
+		all = append(all, Case{"maxLength", text(s, limit+1, "w")}, Case{"maxLength", text(s, limit, "w") + " "})
 	}
 	if _, ok := s["pattern"]; ok {
-		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)},
+		all = append(all, Case{"pattern", ""}, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)},
 			Case{"pattern", "!\n" + v + "\n!"}, Case{"$ before a line end", v + "\n"}) // ^ and $ are no ends of lines
 	}
 	if format, ok := s["format"].(string); ok {
