@@ -161,7 +161,7 @@ func (m *Maker) Breaks(value any) bool { return m.consensus.Refuses(value) }
 // BreaksAside is Breaks for a validator that does not read some keywords.
 func (m *Maker) BreaksAside(keywords ...string) func(value any) bool {
 	read := sync.OnceValue(func() *jsonschema.Consensus {
-		consensus, err := jsonschema.Agree(aside(m.schema, keywords).(map[string]any), jsonschema.Draft7)
+		consensus, err := jsonschema.Agree(aside(m.schema, keywords...).(map[string]any), jsonschema.Draft7)
 		if err != nil { // one that refers to what is gone
 			return m.consensus
 		}
@@ -171,24 +171,14 @@ func (m *Maker) BreaksAside(keywords ...string) func(value any) bool {
 }
 
 // aside is a schema without some keywords, and without parameters that are named so.
-func aside(schema any, keywords []string) any {
-	switch schema := schema.(type) {
-	case map[string]any:
-		left := map[string]any{}
-		for name, v := range schema {
-			if !slices.Contains(keywords, name) {
-				left[name] = aside(v, keywords)
-			}
+func aside(schema any, keywords ...string) any {
+	return exact.Mapped(schema, func(v any) any {
+		object, _ := v.(map[string]any)
+		for _, keyword := range keywords {
+			delete(object, keyword)
 		}
-		return left
-	case []any:
-		left := make([]any, len(schema))
-		for i, v := range schema {
-			left[i] = aside(v, keywords)
-		}
-		return left
-	}
-	return schema
+		return v
+	})
 }
 
 // Fault says what is wrong with a value, as `at /path: …`.
