@@ -45,3 +45,20 @@ func Mapped(v any, change func(any) any) any {
 	}
 	return change(v)
 }
+
+// With is a copy of an object with a member.
+func With(object map[string]any, name string, value any) map[string]any {
+	more := maps.Clone(object)
+	if more == nil {
+		more = map[string]any{}
+	}
+	more[name] = value
+	return more
+}
+
+// Without is a copy of an object without a member.
+func Without(object map[string]any, name string) map[string]any {
+	less := maps.Clone(object)
+	delete(less, name)
+	return less
+}
