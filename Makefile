@@ -141,10 +141,9 @@ weights: build ## measure how long each check takes: the order of workers, the b
 weigh-dependencies: build ## write docs/dependencies.md: what each module adds to the program
 	go run ./internal/tools/weigh bin/bridgecheck >docs/dependencies.md.new && mv docs/dependencies.md.new docs/dependencies.md
 
-# The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
+# The reference bridge beside hand-written servers, compared with its targets.
 bench: ## the speed of the reference bridge beside hand-written servers
 	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 20x -speed
-	go test -run '^$$' -bench . -benchmem ./...
 
 # A million calls to the reference bridge while its site fails in every way; all tests make a short one.
 SOAK_CALLS := 1000000

@@ -232,11 +232,6 @@ func BenchmarkListBesideStaticHandler(b *testing.B) { besideStatic(b, 1, 50, "/m
 // The same for 64 callers at once.
 func BenchmarkListBesideStaticHandler64(b *testing.B) { besideStatic(b, 64, 50, "/mcp/tools/list") }
 
-// Describe beside the same static handler.
-func BenchmarkDescribeBesideStaticHandler(b *testing.B) {
-	besideStatic(b, 64, 1, "/mcp/tools/describe?name=content.search0")
-}
-
 // besideStatic puts a GET, of a site with so many tools, beside a handler that has the response ready.
 func besideStatic(b *testing.B, c, tools int, target string) {
 	s := newSite(b)
@@ -295,14 +290,6 @@ func BenchmarkFirstListOf10000(b *testing.B) {
 		b.StopTimer()
 		br.Close()
 		b.StartTimer()
-	}
-}
-
-// A bridge must cost nothing to make: many tests make one each.
-func BenchmarkNew(b *testing.B) {
-	for b.Loop() {
-		br := must.Get(bridge.New(bridge.Options{Drupal: "http://127.0.0.1:1"}))(b)
-		br.Close()
 	}
 }
 

@@ -68,17 +68,6 @@ func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
 	must.Expect(t, !strings.Contains(s, "hunter2"), "printing the options shows the password")
 }
 
-func TestEverySettingIsDocumentedAndItsDefaultTaken(t *testing.T) {
-	for _, s := range bridge.Settings() {
-		var o bridge.Options
-		must.Expect(t, s.Help != "" && s.Name == strings.ToLower(s.Name), "%s: help %q", s.Name, s.Help)
-		if s.Default != "" {
-			err := s.Set(&o, s.Default)
-			must.Expect(t, err == nil, "default of %s: %v", s.Name, err)
-		}
-	}
-}
-
 func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    bridge.Options

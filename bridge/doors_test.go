@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,19 +37,10 @@ func TestRefusalsAreLoggedAndCounted(t *testing.T) {
 		o.RatePerSec, o.RateBurst, o.TotalFailures = 0.001, 1, 1000
 	})
 	from := func(address, user, password, path string, headers ...string) int {
-		r := must.Get(http.NewRequest("GET", front.URL+path, nil))(t)
-		r.Header.Set("X-Forwarded-For", address)
-		if user != "" {
-			r.SetBasicAuth(user, password)
+		if headers = append(headers, "X-Forwarded-For", address); user != "" {
+			headers = append(headers, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 		}
-		for i := 0; i < len(headers); i += 2 {
-			if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
-				r.Host = headers[i+1]
-			}
-		}
-		res := must.Get(http.DefaultClient.Do(r))(t)
-		res.Body.Close()
-		return res.StatusCode
+		return send(t, front, "", "GET", path, "", headers...).Status
 	}
 	const list = "/mcp/tools/list"
 	got := from("203.0.113.1", "agent", "agent-pass", list)

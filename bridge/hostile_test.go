@@ -106,7 +106,7 @@ func TestHostileRequests(t *testing.T) {
 		"TRACE":                  {"TRACE", "/mcp/tools/invoke", "", nil, 405},
 		"OPTIONS":                {"OPTIONS", "/mcp/tools/invoke", "", nil, 204},
 		"HEAD of nothing":        {"HEAD", "/mcp/nothing", "", nil, 404},
-		"another host":           {"GET", "/mcp/tools/list", "", []string{"Host", "evil.example"}, 200},
+		"another host":           {"GET", "/mcp/tools/list", "", []string{"Host", "evil.example"}, 403},
 		"forwarded":              {"GET", "/mcp/tools/list", "", []string{"X-Forwarded-Host", "evil.example", "X-Original-URL", "/admin"}, 200},
 		"a huge language":        {"GET", "/mcp/tools/list", "", []string{"Accept-Language", strings.Repeat("x", 4000)}, 200},
 		"an odd request id":      {"GET", "/mcp/tools/list", "", []string{"X-Request-Id", "<script>"}, 200},

@@ -146,7 +146,9 @@ func send(t testing.TB, front *httptest.Server, user, method, path, body string,
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		if req.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			req.Host = headers[i+1] // net/http sends no other
+		}
 	}
 	res := must.Get(front.Client().Do(req))(t)
 	defer res.Body.Close()

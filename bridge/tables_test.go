@@ -121,6 +121,8 @@ func TestEveryOptionIsASetting(t *testing.T) {
 	samples := []string{"true", "7", "s3cret", "broad", "module", "patterns", "underscore", "warn", "cookie"}
 	set := map[string]string{} // setting by field
 	for _, s := range bridge.Settings() {
+		must.Expect(t, s.Help != "" && s.Name == strings.ToLower(s.Name) && (s.Default == "" || s.Set(&bridge.Options{}, s.Default) == nil),
+			"%s: help %q, default %q", s.Name, s.Help, s.Default)
 		var o bridge.Options
 		must.Expect(t, slices.ContainsFunc(samples, func(text string) bool { return s.Set(&o, text) == nil }),
 			"%s takes none of the samples %v", s.Name, samples)

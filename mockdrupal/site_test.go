@@ -1,6 +1,7 @@
 package mockdrupal_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -131,4 +132,16 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 		_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)
 		must.Expect(t, strings.Contains(body, holds), "%s after the patch: %s, want %s", method, body, holds)
 	}
+}
+
+func TestLargeSiteLoadsAndServes(t *testing.T) {
+	const methods, limit = 100_000, 3 * time.Second
+	site := must.Get(fixtures.Builtin("bulk-100000"))(t)
+	begin := time.Now()
+	s := start(t, site, mockdrupal.Options{})
+	status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`)
+	must.Assert(t, status == http.StatusOK, "the large site responds with %d", status)
+	loaded := time.Since(begin)
+	must.Expect(t, loaded <= limit, "loading took %v, want less than %v", loaded, limit)
+	t.Logf("%d methods loaded in %v", methods, loaded)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
@@ -45,12 +44,6 @@ func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 		must.Expect(t, a.Identity != german.Identity && a.Owner() == german.Owner() && a.Owner() != b.Owner(),
 			"%v: the same token in two languages, and another, are owners %s, %s and %s", cs.Service != nil, a.Owner(), german.Owner(), b.Owner())
 	}
-}
-
-func TestTwoCredentialsAreNone(t *testing.T) {
-	h := http.Header{"Authorization": {"Basic YTpi", "Basic YTpj"}}
-	_, err := (Callers{Schemes: []Scheme{Basic}}).From(&http.Request{Header: h})
-	must.Expect(t, fault.Is(err, fault.AuthRequired), "error = %v", err)
 }
 
 func TestSecretsShowNowhere(t *testing.T) {

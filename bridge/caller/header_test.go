@@ -2,25 +2,10 @@ package caller
 
 import (
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
-
-// Whatever a caller sends, one language comes of it, and one that there is.
-func FuzzLanguage(f *testing.F) {
-	for _, s := range []string{"de-AT, en;q=0.5", "*", "pt", "zh-TW;q=0.1,zh;q=1", "de;q=nan, -, ;q=1", "en-"} {
-		f.Add(s)
-	}
-	site := Languages{"en", "de", "pt-br", "zh-hant"}
-	f.Fuzz(func(t *testing.T, header string) {
-		got := site.Choose(header)
-		must.Expect(t, got == "" || slices.Contains(site, got), "%q gives %q, which the site does not have", header, got)
-		got = Languages(nil).Choose(header)
-		must.Expect(t, got == "" || general(got) == got, "%q gives %q, which is no language", header, got)
-	})
-}
 
 // The client's address is the connection's, or one that a proxy wrote which is trusted.
 func FuzzForwardedFor(f *testing.F) {

@@ -36,17 +36,6 @@ func TestCursorsThatNobodyGaveOut(t *testing.T) {
 	}
 }
 
-func TestCursorsComeBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		offset := rapid.IntRange(0, maxOffset).Draw(t, "offset")
-		text := Cursor(offset).String()
-		for _, form := range []string{text, strings.TrimRight(text, "=")} {
-			c, err := ParseCursor(form)
-			must.Assert(t, err == nil && int(c) == offset, "ParseCursor(%q) = %d, %v, want %d", form, c, err, offset)
-		}
-	})
-}
-
 func FuzzCursor(f *testing.F) {
 	for _, s := range []string{"", "NTA=", "NTA", "LTE=", "MDE="} {
 		f.Add(s)
@@ -62,44 +51,12 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// Following the cursors from any tool on gives all tools from there, once, in order.
-func TestPagesCoverAllOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n, size := rapid.IntRange(0, 40).Draw(t, "tools"), rapid.IntRange(1, 10).Draw(t, "page size")
-		from := rapid.IntRange(0, 45).Draw(t, "from")
-		var names []string
-		for i := range n {
-			names = append(names, fmt.Sprint("t", i))
-		}
-		c := New(tools(names...), size)
-		var got []string
-		for at, first := Cursor(from), true; first || at > 0; first = false {
-			p := c.Page(at)
-			must.Assert(t, p.Next <= 0 || len(p.Tools) == size && p.Next > at,
-				"page at %d has %d tools and goes on at %d", at, len(p.Tools), p.Next)
-			must.Assert(t, json.Valid(p.Body), "page at %d: %s", at, p.Body)
-			for _, tool := range p.Tools {
-				got = append(got, tool.Name)
-			}
-			at = p.Next
-		}
-		want := names[min(from, n):]
-		must.Assert(t, strings.Join(got, " ") == strings.Join(want, " "), "from %d: %v, want %v", from, got, want)
-	})
-}
-
 func TestDiff(t *testing.T) {
 	old, now := New(tools("a", "b", "c"), 2), New(tools("b", "c", "d"), 2)
 	now.tools[0] = NewTool(Definition{Name: "b", Method: "b", Description: "other", InputSchema: json.RawMessage(`{}`)}, schema.NewLazy)
 	must.Equal(t, fmt.Sprint(Diff(old, now)), "{[d] [a] [b]}", "Diff")
 	must.Expect(t, !Diff(old, New(tools("a", "b", "c"), 3)).Any(), "equal tools differ")
 	must.Expect(t, len(Diff(nil, old).Added) == 3, "everything is new to begin with")
-}
-
-func TestTheVersionIsTheContent(t *testing.T) {
-	a, b := New(tools("a", "b"), 2), New(tools("a", "b"), 2)
-	must.Expect(t, a.Version == b.Version && a.Version != New(tools("b", "a"), 2).Version && a.Version != New(tools("a"), 2).Version,
-		"versions do not follow the content")
 }
 
 // Who asks for a page at every offset fills no memory.

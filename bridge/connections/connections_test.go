@@ -2,7 +2,6 @@ package connections
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -89,84 +88,4 @@ func TestNotEvenRefusalsAreEndless(t *testing.T) {
 	}
 	must.Expect(t, l.total == 0 && l.refused == 0 && len(l.clients) == 0,
 		"%d and %d connections of %d clients are left", l.total, l.refused, len(l.clients))
-}
-
-// Who reads nothing is cut off, however small the responses are.
-func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
-	small := bytes.Repeat([]byte("x"), 8<<10)
-	failed := make(chan error, 1)
-	address := served(t, Limits{Total: 10, PerClient: 10, WriteTime: 300 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
-		context := r.Context()
-		if _, err := w.Write(small); err != nil || context.Err() != nil {
-			select {
-			case failed <- err:
-			default:
-			}
-		}
-	})
-	c := dial(t, "127.0.0.1", address)
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	request := []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	for range 20_000 { // until the server stops reading, because it cannot write
-		if _, err := c.Write(request); err != nil {
-			return // cut off
-		}
-	}
-	select {
-	case <-failed:
-	case <-time.After(10 * time.Second):
-		t.Error("a client that reads nothing is still served")
-	}
-}
-
-// Who reads slowly but steadily gets all of a long response.
-func TestASteadyClientIsNotCutOff(t *testing.T) {
-	const size = 2 << 20
-	address := served(t, Limits{Total: 10, PerClient: 10, WriteTime: 300 * time.Millisecond}, func(w http.ResponseWriter, _ *http.Request) {
-		w.Write(make([]byte, size))
-	})
-	c := dial(t, "127.0.0.1", address)
-	c.(*net.TCPConn).SetReadBuffer(16 << 10)
-	c.SetDeadline(time.Now().Add(30 * time.Second))
-	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	total, buffer := 0, make([]byte, 128<<10)
-	for {
-		n, err := c.Read(buffer)
-		total += n
-		if err != nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	must.Expect(t, total >= size, "%d bytes of %d came", total, size)
-}
-
-// Connections whose request head does not end lose their places to others: of the same client, and of other clients.
-func TestHalfARequestHeadHoldsNoPlace(t *testing.T) {
-	for name, c := range map[string]struct {
-		limits  Limits
-		sources int // addresses that send half heads
-		held    int // connections of each
-	}{
-		"one address, as behind a proxy":   {Limits{Total: 1000, PerClient: 20}, 1, 20 + refusing + 50},
-		"many addresses":                   {Limits{Total: 40, PerClient: 20}, 5, 60},
-		"fewer places in all than for one": {Limits{Total: 10, PerClient: 20}, 1, 10 + refusing + 50},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.limits.WriteTime = time.Second
-			address := served(t, c.limits, func(http.ResponseWriter, *http.Request) {})
-			for i := range c.sources {
-				for range c.held {
-					fmt.Fprint(dial(t, fmt.Sprint("127.0.0.", 1+i), address), "GET / HTTP/1.1\r\nHost:")
-				}
-			}
-			status, _ := ask(dial(t, "127.0.0.1", address), "/readyz")
-			must.Expect(t, status == 200, "a probe from an address of the attack: %d", status)
-			status, _ = ask(dial(t, "127.0.0.100", address), "/readyz")
-			must.Expect(t, status == 200, "a probe from elsewhere: %d", status)
-			time.Sleep(patience + 50*time.Millisecond)
-			status, _ = ask(dial(t, "127.0.0.1", address), "/")
-			must.Expect(t, status == 200, "a caller, after a moment: %d", status)
-		})
-	}
 }

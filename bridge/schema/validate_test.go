@@ -140,22 +140,6 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// BenchmarkHostileDocuments reports what one check of each costs; the whole is held by the test above.
-func BenchmarkHostileDocuments(b *testing.B) {
-	for name, c := range hostile {
-		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
-			s := must.Get(Compile([]byte(c.schema)))(b)
-			doc := []byte(c.document())
-			b.ReportAllocs()
-			before := allocated()
-			for b.Loop() {
-				(*Validator)(nil).Validate(b.Context(), fair.Key{}, s, doc) //nolint:errcheck // its cost is asked
-			}
-			b.ReportMetric(float64(allocated()-before)/float64(b.N)/float64(len(doc)), "x-document")
-		})
-	}
-}
-
 // schemas draws schemas of all keywords that a plan knows, over few names and values so that they meet.
 func schemas(depth int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {

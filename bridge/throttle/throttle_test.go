@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,26 +83,6 @@ func TestAGoodCredentialPasses(t *testing.T) {
 	trial.Refused(wrong)
 	_, err := l.Try(t.Context(), attempt(1, "ann", "192.0.2.1"))
 	must.Expect(t, errors.Is(err, wrong), "refused after all: %v", err)
-}
-
-// At no time could the attempts that are under way exceed what may fail.
-func TestConcurrentGuessesCannotOvertakeTheLimit(t *testing.T) {
-	l := New(Limits{Account: 4, Address: 100, Total: 100}, 1000, time.Now)
-	var asked atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			trial, err := l.Try(context.Background(), attempt(byte(i), "ann", ""))
-			if err != nil {
-				return
-			}
-			asked.Add(1)
-			time.Sleep(time.Millisecond)
-			trial.Refused(wrong)
-		})
-	}
-	wg.Wait()
-	must.Expect(t, asked.Load() == 4, "the site was asked %d times, want 4", asked.Load())
 }
 
 func TestAWaitingAttemptEndsWithItsCaller(t *testing.T) {

@@ -32,7 +32,6 @@ func FuzzDecodeResponse(f *testing.F) {
 	})
 }
 
-// A caller owns the same things in any language.
 // While the breaker is open one request a second probes the site, and all others fail at once.
 func TestTheBreakerProbes(t *testing.T) {
 	now := time.Unix(0, 0)
@@ -59,8 +58,6 @@ func TestTheBreakerProbes(t *testing.T) {
 		must.Expect(t, b.allow() == nil && b.closed(), "a probe that succeeds does not let all others through")
 	}
 }
-
-// Callers by different front-end tokens are different callers, and none of them is the account itself.
 
 func FuzzRetryAfter(f *testing.F) {
 	for _, s := range []string{"1", "-1", "3601", "9223372036854775807", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5", "+7"} {

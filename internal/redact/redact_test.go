@@ -204,15 +204,3 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkText(b *testing.B) {
-	var r redact.Redactor
-	for i := range 250 {
-		r.Add(fmt.Sprintf("check%d-pass", i), fmt.Sprintf("check%d-token", i))
-	}
-	text := strings.Repeat(`{"name":"content.search","description":"Searches \u00e9 &amp; more %20","inputSchema":{}},`, 180)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		r.Text(text)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 )
 
 // Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.
@@ -35,26 +36,11 @@ func (l Listing) Tools() []Tool {
 }
 
 // Names are the names of all pages, in order.
-func (l Listing) Names() []string {
-	tools := l.Tools()
-	names := make([]string, len(tools))
-	for i, t := range tools {
-		names[i] = t.Name()
-	}
-	return names
-}
+func (l Listing) Names() []string { return client.NamesOf(l.Tools()) }
 
 // Once reports whether exactly one tool has the name.
 func (l Listing) Once(name string) bool {
-	count := 0
-	for _, page := range l.Pages {
-		for _, t := range page.Tools() {
-			if t.Name() == name {
-				count++
-			}
-		}
-	}
-	return count == 1
+	return len(slices.DeleteFunc(l.Names(), func(other string) bool { return other != name })) == 1
 }
 
 // Find returns the listed tool of a name.
@@ -215,13 +201,7 @@ type MCPListing struct {
 	Fault Finding
 }
 
-func (l MCPListing) Names() []string {
-	names := make([]string, len(l.Tools))
-	for i, t := range l.Tools {
-		names[i] = t.Name()
-	}
-	return names
-}
+func (l MCPListing) Names() []string { return client.NamesOf(l.Tools) }
 
 // ListAllTools follows the cursors of tools/list to the end.
 func ListAllTools(ctx context.Context, s *Session) MCPListing {

@@ -62,11 +62,7 @@ func (i Invocation) Object() json.RawMessage {
 
 // Args are a copy of the arguments.
 func (i Invocation) Args() Args {
-	args, err := exact.Parse(i.Object())
-	if err != nil {
-		panic(err) // it was read when the run began
-	}
-	object, _ := args.(map[string]any)
+	object, _ := exact.MustParse(i.Object()).(map[string]any) // it was read when the run began
 	return object
 }
 

@@ -32,7 +32,7 @@ func NoResponse(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("no such host: %s", dns.Name)
 	case errors.As(err, &host):
-		return fmt.Errorf("the TLS certificate is for %s, and not for %s: check the name in the URL", namesOf(host.Certificate), host.Host)
+		return fmt.Errorf("the TLS certificate is for %s, and not for %s: check the name in the URL", hostsOf(host.Certificate), host.Host)
 	case errors.As(err, &stranger):
 		return fmt.Errorf("the TLS certificate is not trusted: it is of no authority that this machine knows (tls.ca in the configuration names a file of certificates to trust)")
 	case errors.As(err, &cert):
@@ -62,8 +62,8 @@ func NoResponse(ctx context.Context, err error) error {
 	return err
 }
 
-// namesOf lists some of the hosts that a certificate is for.
-func namesOf(cert *x509.Certificate) string {
+// hostsOf lists some of the hosts that a certificate is for.
+func hostsOf(cert *x509.Certificate) string {
 	names := slices.Clone(cert.DNSNames)
 	for _, ip := range cert.IPAddresses {
 		names = append(names, ip.String())

@@ -205,8 +205,10 @@ func (a *Response) ParsedBody() any {
 }
 
 // Names are the names of the tools of a list response, in order.
-func (a *Response) Names() []string {
-	tools := a.Tools()
+func (a *Response) Names() []string { return NamesOf(a.Tools()) }
+
+// NamesOf are the names of tools, in order.
+func NamesOf(tools []Tool) []string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name()

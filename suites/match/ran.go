@@ -16,7 +16,7 @@ import (
 
 // HaveInResult matches an invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
 func HaveInResult(text fixtures.Raw) OmegaMatcher {
-	want := fmt.Sprint(Must(exact.Parse(text)))
+	want := fmt.Sprint(exact.MustParse(text))
 	return MatchWhere("200 with `result`, and "+string(text)+" in it", func(a *check.Response) bool {
 		result, there := a.Member("result")
 		_, err := a.JSON()
@@ -24,17 +24,9 @@ func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	})
 }
 
-// Must is for documents that a check or the site file spells out.
-func Must(v any, err error) any {
-	if err != nil {
-		panic(fmt.Sprintf("a check's own document is no JSON: %v", err))
-	}
-	return v
-}
-
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(at *site.Upstream, method string, sent []byte) OmegaMatcher {
-	want := Must(exact.Parse(sent))
+	want := exact.MustParse(sent)
 	return Conform("the arguments to reach "+method+" as they were sent", func(a *check.Response) string { return ForwardFault(at, a, method, want) })
 }
 

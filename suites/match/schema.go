@@ -3,6 +3,8 @@ package match
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -10,26 +12,18 @@ import (
 )
 
 // StringsIn are all strings in a document, names of members too.
-func StringsIn(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case json.Number:
-		return []string{string(v)}
-	case map[string]any:
-		var all []string
-		for name, member := range check.InOrder(v) {
-			all = append(append(all, name), StringsIn(member)...)
+func StringsIn(v any) (all []string) {
+	for v := range exact.Values(v) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case json.Number:
+			all = append(all, string(v))
+		case map[string]any:
+			all = slices.AppendSeq(all, maps.Keys(v))
 		}
-		return all
-	case []any:
-		var all []string
-		for _, item := range v {
-			all = append(all, StringsIn(item)...)
-		}
-		return all
 	}
-	return nil
+	return all
 }
 
 // DescribeMember says what a tool has in a member, for messages.
@@ -46,9 +40,5 @@ func Published(schema fixtures.Raw) any {
 	if len(schema) == 0 {
 		return map[string]any{}
 	}
-	v, err := exact.Parse(schema)
-	if err != nil {
-		panic(fmt.Sprintf("a schema of the mock's site cannot be read: %v", err))
-	}
-	return v
+	return exact.MustParse(schema)
 }

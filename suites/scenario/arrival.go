@@ -64,9 +64,6 @@ func shownFault(ctx context.Context, t *check.T, who check.Identity, schema stri
 // SchemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
 func SchemaFault(tool check.Tool, schema string) string {
 	property, _ := jsonschema.At(map[string]any(tool.Input()), "/properties/"+ArrivalParam)
-	want, err := exact.Parse([]byte(schema))
-	if err != nil {
-		return err.Error()
-	}
-	return jsonschema.Difference(map[string]any{"enum": want.(map[string]any)["enum"]}, map[string]any{"enum": property["enum"]}, "")
+	want := exact.MustParse(schema).(map[string]any)
+	return jsonschema.Difference(map[string]any{"enum": want["enum"]}, map[string]any{"enum": property["enum"]}, "")
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -37,15 +36,6 @@ func ToolFault(tool check.Tool) string {
 		}
 	}
 	return ""
-}
-
-// Parsed reads a JSON value that stands in a check.
-func Parsed(value string) any {
-	v, err := exact.Parse([]byte(value))
-	if err != nil {
-		panic(fmt.Sprintf("a check's own value %s is no JSON: %v", value, err))
-	}
-	return v
 }
 
 // ForCallers leaves the requests to the site that a bridge makes with its callers' credentials: calls, and requests for methods

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -56,7 +57,7 @@ func AllowedReturning(ctx context.Context, t *check.T, result string) []check.In
 			return !ok
 		}
 		schema, err := jsonschema.Compile(shown["outputSchema"], jsonschema.Draft7)
-		return err != nil || schema.Fault(Parsed(result)) != ""
+		return err != nil || schema.Fault(exact.MustParse(result)) != ""
 	})
 }
 

@@ -23,7 +23,7 @@ func RunsPlainly(m *fixtures.Method) bool {
 // ToolTaking finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
 // parameters.
 func ToolTaking(t *check.T, listed check.Listing, value string) (tool Sample, parameter string, ok bool) {
-	v := match.Must(exact.Parse([]byte(value)))
+	v := exact.MustParse(value)
 	for _, s := range Samples(t, check.Agent, fixtures.Echo) {
 		shown, listed := listed.Find(s.Name)
 		if !listed || len(s.Arguments) > 0 {

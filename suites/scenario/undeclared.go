@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
@@ -34,13 +33,13 @@ func UndeclaredArguments(t *check.T, tools []check.Tool) []Undeclared {
 		}
 		valid, input := samples[i].Arguments, tool.Input()
 		if isClosed(input) {
-			calls = append(calls, Undeclared{tool.Name(), "the arguments", valid, with(valid, undeclared, "x")})
+			calls = append(calls, Undeclared{tool.Name(), "the arguments", valid, exact.With(valid, undeclared, "x")})
 		}
 		properties, _ := input["properties"].(map[string]any)
 		for name, property := range check.InOrder(properties) {
 			schema, _ := property.(map[string]any)
 			if object, ok := generate.Example(property).(map[string]any); ok && isClosed(schema) {
-				calls = append(calls, Undeclared{tool.Name(), name, with(valid, name, object), with(valid, name, with(object, undeclared, "x"))})
+				calls = append(calls, Undeclared{tool.Name(), name, exact.With(valid, name, object), exact.With(valid, name, exact.With(object, undeclared, "x"))})
 			}
 		}
 	}
@@ -53,13 +52,4 @@ func UndeclaredArguments(t *check.T, tools []check.Tool) []Undeclared {
 // isClosed reports whether an object schema by itself refuses a member that it does not declare.
 func isClosed(schema map[string]any) bool {
 	return exact.Equal(schema["additionalProperties"], false) && schema["patternProperties"] == nil
-}
-
-func with(object map[string]any, name string, value any) map[string]any {
-	more := maps.Clone(object)
-	if more == nil {
-		more = map[string]any{}
-	}
-	more[name] = value
-	return more
 }

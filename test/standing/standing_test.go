@@ -153,19 +153,6 @@ func TestTenRunsInAnHour(t *testing.T) {
 	}
 }
 
-// A run that begins while another serves its mock at the address waits for that one.
-func TestTwoRunsAtOnce(t *testing.T) {
-	t.Parallel()
-	commands, one, other := commandsOfPage(t), t.TempDir(), t.TempDir()
-	awaitUp(t, start(t, one, commands["bridge"], "BRIDGE_DISCOVERY_TTL=1", "BRIDGE_PERMISSION_TTL=1", "BRIDGE_UPSTREAM_TIMEOUT=2"))
-	command := append(commands["run"], "--only", "list/*", "--only", "access/*", "--only", "upstream/down-and-up")
-	var both sync.WaitGroup
-	for _, dir := range []string{one, other} {
-		both.Go(func() { blamesNone(t, run(t, dir, command)) })
-	}
-	both.Wait()
-}
-
 var full = flag.Bool("full", false, "TestMatrix: every situation for every bridge, which takes an hour; else two at once and flood control")
 
 // TestMatrix tests the reference, each starter as init writes it and the bridges of test/bridges, each a process with its default

@@ -180,23 +180,7 @@ func (x *exchange) named() string {
 }
 
 // mapValues returns a document with every value changed, the inner ones first.
-func mapValues(v any, change func(any) any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, member := range v {
-			out[name] = mapValues(member, change)
-		}
-		return change(out)
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = mapValues(item, change)
-		}
-		return change(out)
-	}
-	return change(v)
-}
+func mapValues(v any, change func(any) any) any { return exact.Mapped(v, change) }
 
 func readBody(r *http.Request) []byte {
 	if r.Body == nil {

@@ -31,7 +31,7 @@ func refusesInvalidAllowed(ctx context.Context, t *check.T) {
 	for _, call := range scenario.Allowed(t) {
 		shown, ok := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
 		generator := t.Makers.ForArguments(shown.Input())
-		arguments := match.Must(exact.Parse([]byte(cmp.Or(string(call.Arguments), "{}"))))
+		arguments := exact.MustParse(cmp.Or(string(call.Arguments), "{}"))
 		if !ok || generator == nil || !generator.Fits(arguments) {
 			continue
 		}

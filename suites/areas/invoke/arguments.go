@@ -154,7 +154,8 @@ func nameParameter(c scenario.ToolCase) OmegaMatcher {
 	sent, given := c.Value.(map[string]any)[name]
 	says := func(v any) bool { return v != nil && v != "" }
 	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(r *check.Response) string {
-		for _, detail := range details(errorData(r)) {
+		for v := range exact.Values(errorData(r)) {
+			detail, _ := v.(map[string]any)
 			parameter, _ := detail["parameter"].(string)
 			received, shown := detail["received"]
 			if strings.Contains(parameter, name) && isAnother(received, sent) {
@@ -166,25 +167,6 @@ func nameParameter(c scenario.ToolCase) OmegaMatcher {
 		}
 		return "error.data " + exact.Short(errorData(r))
 	})
-}
-
-// details returns all objects in an error's data, the data itself first.
-func details(data any) []map[string]any {
-	switch data := data.(type) {
-	case map[string]any:
-		all := []map[string]any{data}
-		for _, name := range slices.Sorted(maps.Keys(data)) {
-			all = append(all, details(data[name])...)
-		}
-		return all
-	case []any:
-		var all []map[string]any
-		for _, item := range data {
-			all = append(all, details(item)...)
-		}
-		return all
-	}
-	return nil
 }
 
 // nameAll matches a refusal whose error.data names every one of the parameters.

@@ -159,7 +159,7 @@ func allowedArgumentsForwarded(ctx context.Context, t *check.T) {
 		for _, c := range exactValues {
 			for name := range check.InOrder(properties) {
 				arguments := map[string]any(call.Args())
-				arguments[name] = match.Must(exact.Parse([]byte(c.value)))
+				arguments[name] = exact.MustParse(c.value)
 				if schema.Fault(arguments) == "" {
 					tested++
 					send(c.name, arguments)

@@ -64,7 +64,7 @@ func runWithThree(t *check.T, tool scenario.Sample, parameter string) OmegaMatch
 func countingTool(t *check.T) (tool scenario.Sample, parameter string) {
 	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Echo) {
 		for _, p := range tool.Params {
-			schema, _ := scenario.Parsed(string(p.Resolved())).(map[string]any)
+			schema, _ := exact.MustParse(p.Resolved()).(map[string]any)
 			if schema["type"] == "integer" && takesThree(schema) {
 				return tool, p.Name
 			}

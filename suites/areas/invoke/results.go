@@ -101,16 +101,12 @@ func changeBehaviours(d *site.Drupal, alter func(*fixtures.Site)) {
 
 // holdsEmpty reports whether a value contains an empty list or object, which PHP cannot distinguish.
 func holdsEmpty(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			if holdsEmpty(member) {
-				return true
-			}
+	for v := range exact.Values(v) {
+		object, isObject := v.(map[string]any)
+		list, isList := v.([]any)
+		if (isObject || isList) && len(object)+len(list) == 0 {
+			return true
 		}
-		return len(v) == 0
-	case []any:
-		return len(v) == 0 || slices.ContainsFunc(v, holdsEmpty)
 	}
 	return false
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
-	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
@@ -57,7 +56,7 @@ func textParameter(call check.Invocation, shown check.Tool) string {
 	for name := range check.InOrder(properties) {
 		takes := true
 		for _, text := range []string{"caller 63, call 15", "equal"} {
-			takes = takes && schema.Fault(match.Must(exact.Parse(client.Encode(with(call, name, text))))) == ""
+			takes = takes && schema.Fault(exact.MustParse(client.Encode(with(call, name, text)))) == ""
 		}
 		if takes {
 			return name

@@ -165,7 +165,7 @@ func kindOf(r *check.Response, sent check.Args) string {
 	result, has := r.Member("result")
 	_, busy := r.Busy()
 	switch {
-	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(match.Must(exact.Parse(client.Encode(sent))), result) == "":
+	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(exact.MustParse(client.Encode(sent)), result) == "":
 		return ""
 	case errors.Is(r.Err, client.ErrTimeout), r.Status == http.StatusGatewayTimeout:
 		return timeouts

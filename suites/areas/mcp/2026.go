@@ -108,8 +108,8 @@ func stateless2026(ctx context.Context, t *check.T) {
 // subscribed tests that the first message of subscriptions/listen acknowledges it and names the notifications to come.
 func subscribed(ctx context.Context, t *check.T) {
 	l := listen(ctx, t.As(check.Agent), check.MCP2026July, toolChanges)
-	t.Await(ctx, func() bool { return len(l.messages()) > 0 })
-	messages := l.messages()
+	t.Await(ctx, func() bool { return len(l.Messages()) > 0 })
+	messages := l.Messages()
 	t.Expect(messages).NotTo(BeEmpty(), check.Mismatch("subscriptions/listen", acknowledged, "nothing"))
 	t.Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
 	t.Expect(mcpschema.Fault(string(check.MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), check.Mismatch(acknowledged, "a valid notification", ""))
@@ -133,7 +133,7 @@ func streamUnbuffered(ctx context.Context, t *check.T) {
 	}
 	unbuffered("tools/list", s.ListTools(ctx, "").Header)
 	if t.Claims("mcp-list-changed") && declaresListChanged(s) {
-		if resp, err := openStream(ctx, s, toolChanges); err == nil {
+		if resp, err := s.Client.OpenStream(ctx, streamRequest(s, toolChanges)); err == nil {
 			resp.Body.Close()
 			unbuffered("subscriptions/listen", resp.Header)
 		}

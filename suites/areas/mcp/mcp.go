@@ -268,7 +268,7 @@ func structuredContent(ctx context.Context, t *check.T) {
 		tested := 0
 		for _, m := range scenario.AgentTools(t) {
 			tool, listed := find(l, t.ToolName(m.ID))
-			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(scenario.Parsed(string(m.Behaviour.Value))) {
+			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(exact.MustParse(m.Behaviour.Value)) {
 				continue
 			}
 			if t.Drupal.Site().NullFails && string(m.Behaviour.Value) == "null" {
@@ -307,8 +307,8 @@ func emptyMap(ctx context.Context, t *check.T) {
 			if m.Behaviour.Kind != fixtures.Value || m.Output == nil {
 				continue
 			}
-			value := scenario.Parsed(string(m.Behaviour.Value))
-			want := match.WithObjects(value, scenario.Parsed(string(m.Output)))
+			value := exact.MustParse(m.Behaviour.Value)
+			want := match.WithObjects(value, exact.MustParse(m.Output))
 			if exact.Equal(want, value) {
 				continue
 			}

@@ -34,7 +34,7 @@ func notify(ctx context.Context, t *check.T) {
 	}
 	t.ExpireCaches()
 	early := check.Within(ctx, lookAgain(t), func() bool { return len(notified(streams)) > 0 })
-	t.Expect(early).To(BeFalse(), check.Mismatch("nothing changed", "no "+listChanged, "one"))
+	t.Expect(early).To(BeFalse(), check.Mismatch("nothing changed", "no "+scenario.ListChanged, "one"))
 	before := t.Drupal.Site()
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	t.Cleanup(func(ctx context.Context) {
@@ -50,22 +50,22 @@ func notify(ctx context.Context, t *check.T) {
 		}
 	}
 	for revision, l := range check.InOrder(streams) {
-		for _, message := range l.messages() {
-			if message["method"] == listChanged {
-				t.Expect(message).NotTo(HaveKey("id"), check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
+		for _, message := range l.Messages() {
+			if message["method"] == scenario.ListChanged {
+				t.Expect(message).NotTo(HaveKey("id"), check.Mismatch(fmt.Sprintf("%s in %s", scenario.ListChanged, revision), "a notification, which has no id", "a request"))
 				t.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(),
-					check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
+					check.Mismatch(fmt.Sprintf("%s in %s", scenario.ListChanged, revision), "a valid notification", ""))
 			}
 		}
 		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
 		t.Expect(t.Await(ctx, func() bool {
 			return slices.Contains(check.ListAllTools(ctx, l.session).Names(), t.ToolName(scenario.Arrival))
 		})).
-			To(BeTrue(), check.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
+			To(BeTrue(), check.Mismatch(fmt.Sprintf("%s in %s", scenario.ListChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 	}
 	notifiesOfSchemas(ctx, t, streams)
 	if unsubscribed != nil {
-		t.Expect(unsubscribed.changes()).To(BeZero(), check.Mismatch("subscriptions/listen without any notification requested", fmt.Sprintf("no %s", listChanged), "one"))
+		t.Expect(unsubscribed.Changes()).To(BeZero(), check.Mismatch("subscriptions/listen without any notification requested", fmt.Sprintf("no %s", scenario.ListChanged), "one"))
 	}
 }
 
@@ -73,10 +73,10 @@ func notify(ctx context.Context, t *check.T) {
 func notifiesOfSchemas(ctx context.Context, t *check.T, streams map[check.Revision]*listener) {
 	before := map[check.Revision]int{}
 	for revision, l := range streams {
-		before[revision] = l.changes()
+		before[revision] = l.Changes()
 	}
 	missing := func() []check.Revision {
-		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r check.Revision) bool { return streams[r].changes() > before[r] })
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r check.Revision) bool { return streams[r].Changes() > before[r] })
 	}
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 	all := func() bool { return len(missing()) == 0 }
@@ -111,15 +111,13 @@ func declaresListChanged(s *check.Session) bool {
 // offersStream reports whether the bridge opens a stream for notifications in a revision with sessions; where an origin is
 // given, to a web page of that origin.
 func offersStream(ctx context.Context, s *check.Session, origin ...string) bool {
-	resp, err := openStream(ctx, s, nil, origin...)
+	resp, err := s.Client.OpenStream(ctx, streamRequest(s, nil, origin...))
 	if err != nil {
 		return false
 	}
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
 }
-
-const listChanged = "notifications/tools/list_changed"
 
 // lookAgain is the time within which a bridge that polls has fetched the site's methods once more.
 func lookAgain(t *check.T) time.Duration {
@@ -134,7 +132,7 @@ func lookAgain(t *check.T) time.Duration {
 func notified(streams map[check.Revision]*listener) []check.Revision {
 	var received []check.Revision
 	for revision, l := range check.InOrder(streams) {
-		if l.changes() > 0 {
+		if l.Changes() > 0 {
 			received = append(received, revision)
 		}
 	}
@@ -145,16 +143,15 @@ func notified(streams map[check.Revision]*listener) []check.Revision {
 type listener struct {
 	session *check.Session
 	id      any // of subscriptions/listen; nil in the revisions with sessions
-	body    chan []byte
-	all     []byte
+	*scenario.Stream
 }
 
 // subscriptionID is the id of the suites' subscriptions/listen.
 const subscriptionID = 4711
 
-// openStream opens the stream on which the revision sends notifications, which ends with ctx: by GET, or by
-// subscriptions/listen with the notifications wanted. Where an origin is given, the request is that of a web page of it.
-func openStream(ctx context.Context, s *check.Session, wanted map[string]any, origin ...string) (*http.Response, error) {
+// streamRequest opens the stream on which the revision sends notifications: by GET, or by subscriptions/listen with the
+// notifications wanted. Where an origin is given, the request is that of a web page of it.
+func streamRequest(s *check.Session, wanted map[string]any, origin ...string) check.Request {
 	r := check.Request{Path: check.MCPPath, Header: s.Headers("", nil)}
 	if s.Revision.Stateless() {
 		params := map[string]any{"notifications": wanted}
@@ -166,7 +163,7 @@ func openStream(ctx context.Context, s *check.Session, wanted map[string]any, or
 	for _, page := range origin {
 		r.Header.Set("Origin", page)
 	}
-	return s.Client.OpenStream(ctx, r)
+	return r
 }
 
 // listen opens the stream of notifications, waits until it is open, and lists the tools once more. The stream ends with
@@ -174,65 +171,16 @@ func openStream(ctx context.Context, s *check.Session, wanted map[string]any, or
 func listen(ctx context.Context, c check.Client, revision check.Revision, wanted map[string]any) *listener {
 	s := MustMCP(ctx, c, revision)
 	MustListTools(ctx, s)
-	streaming, cancel := context.WithCancel(ctx)
-	c.T.Cleanup(func(context.Context) { cancel() })
-	resp, err := openStream(streaming, s, wanted)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		c.T.Fail(check.Mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
+	stream, fault := scenario.OpenStream(ctx, c, streamRequest(s, wanted))
+	if stream == nil {
+		c.T.Fail(check.Mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fault))
 	}
-	l := &listener{session: s, body: make(chan []byte, 256)}
+	l := &listener{session: s, Stream: stream}
 	if revision.Stateless() {
 		l.id = subscriptionID
 	}
-	go func() {
-		defer close(l.body)
-		defer resp.Body.Close()
-		for {
-			chunk := make([]byte, 8<<10)
-			n, err := resp.Body.Read(chunk)
-			if n > 0 {
-				l.body <- chunk[:n]
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
 	MustListTools(ctx, s)
 	return l
-}
-
-func statusOf(resp *http.Response) string {
-	if resp == nil {
-		return "no response: "
-	}
-	return resp.Status + " "
-}
-
-// messages are those received so far.
-func (l *listener) messages() []map[string]any {
-	for {
-		select {
-		case chunk, open := <-l.body:
-			l.all = append(l.all, chunk...)
-			if open {
-				continue
-			}
-		default:
-		}
-		return client.Events(l.all)
-	}
-}
-
-// changes counts the notifications of a changed list so far.
-func (l *listener) changes() int {
-	n := 0
-	for _, m := range l.messages() {
-		if m["method"] == listChanged {
-			n++
-		}
-	}
-	return n
 }
 
 // subscriptionFault says what is wrong with the messages of a subscription: the first must acknowledge it, and each must
@@ -241,7 +189,7 @@ func (l *listener) subscriptionFault() string {
 	if l.id == nil {
 		return ""
 	}
-	for i, m := range l.messages() {
+	for i, m := range l.Messages() {
 		carrier, _ := m["params"].(map[string]any)
 		if m["method"] == nil { // the response, which ends the stream
 			carrier, _ = m["result"].(map[string]any)

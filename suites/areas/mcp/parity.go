@@ -206,7 +206,7 @@ func callsAtOnce(ctx context.Context, t *check.T, revision check.Revision) {
 		// Whether each is served, load/concurrent-exact tests at the three endpoints; MCP may refuse some as too many, in words of its own.
 		if r.Status == http.StatusOK && r.RPCCode() == "" && !toolResultOf(r).isError {
 			t.Row(check.Agent, name, fmt.Sprintf("%d at once in %s", atATime, revision), func() {
-				t.Expect(r).To(haveResultOf(scenario.Parsed(string(client.Encode(arguments(i))))))
+				t.Expect(r).To(haveResultOf(exact.MustParse(client.Encode(arguments(i)))))
 			})
 		}
 	}
@@ -343,7 +343,7 @@ func refusedCalls(t *check.T) []refusedCall {
 	}
 	for _, s := range scenario.Samples(t, check.Agent, fixtures.Get) {
 		for _, p := range s.Params {
-			if schema, _ := scenario.Parsed(string(p.Resolved())).(map[string]any); p.Required && schema["type"] == "integer" {
+			if schema, _ := exact.MustParse(p.Resolved()).(map[string]any); p.Required && schema["type"] == "integer" {
 				arguments := maps.Clone(s.Arguments)
 				arguments[p.Name] = fmt.Sprint(arguments[p.Name])
 				return append(calls, refusedCall{"a numeral in a text for an integer", s.Name, arguments})

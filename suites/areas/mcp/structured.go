@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 
 	. "github.com/onsi/gomega"
@@ -14,13 +12,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
-	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
 // GiveStructured matches a result of tools/call whose structuredContent contains the method's result, conforms to the
 // tool's outputSchema, and is repeated in a text block.
 func GiveStructured(m *fixtures.Method, tool check.Tool, revision check.Revision) OmegaMatcher {
-	want := scenario.Parsed(string(m.Behaviour.Value))
+	want := exact.MustParse(m.Behaviour.Value)
 	return match.Conform("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *check.Response) string {
 		r := toolResultOf(a)
 		if !r.has || r.isError {
@@ -51,21 +48,20 @@ func GiveStructured(m *fixtures.Method, tool check.Tool, revision check.Revision
 
 // conforms reports whether a method's result conforms to its output schema: no clause covers one that does not.
 func conforms(m *fixtures.Method) bool {
-	schema, err := jsonschema.Compile(scenario.Parsed(string(m.Output)), jsonschema.Draft7)
-	return err == nil && schema.Fault(scenario.Parsed(string(m.Behaviour.Value))) == ""
+	schema, err := jsonschema.Compile(exact.MustParse(m.Output), jsonschema.Draft7)
+	return err == nil && schema.Fault(exact.MustParse(m.Behaviour.Value)) == ""
 }
 
 // beyondDouble reports whether a value contains a number that a double cannot represent: MCP bridges in JavaScript lose
 // its digits, so that no client relies on them. invoke/result-exact and mcp/parity test such numbers.
 func beyondDouble(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), beyondDouble)
-	case []any:
-		return slices.ContainsFunc(v, beyondDouble)
-	case json.Number:
-		double, err := v.Float64()
-		return err != nil || !exact.SameNumber(v.String(), strconv.FormatFloat(double, 'g', -1, 64))
+	for v := range exact.Values(v) {
+		if n, ok := v.(json.Number); ok {
+			double, err := n.Float64()
+			if err != nil || !exact.SameNumber(n.String(), strconv.FormatFloat(double, 'g', -1, 64)) {
+				return true
+			}
+		}
 	}
 	return false
 }

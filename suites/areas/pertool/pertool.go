@@ -204,7 +204,7 @@ func accounted(t *check.T, method string) []*check.Response {
 
 // BeRPCResult matches a JSON-RPC response with a result and the request's id.
 func BeRPCResult(id any) OmegaMatcher {
-	want := match.Must(exact.Parse(client.Encode(id)))
+	want := exact.MustParse(client.Encode(id))
 	return match.MatchWhere("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *check.Response) bool {
 		_, result := a.Member("result")
 		return a.Status == http.StatusOK && result && a.Object()["jsonrpc"] == "2.0" && exact.Equal(a.Object()["id"], want)

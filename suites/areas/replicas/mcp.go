@@ -1,12 +1,10 @@
 package replicas
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 
 	. "github.com/onsi/gomega"
 
@@ -126,58 +124,29 @@ func listChanged(ctx context.Context, t *check.T) {
 	if t.TTL() == 0 {
 		check.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
-	listeners := make([]*listener, len(t.Replicas))
+	listeners := make([]*scenario.Stream, len(t.Replicas))
 	for replica := range t.Replicas {
 		listeners[replica] = listen(ctx, open(ctx, t, replica))
 	}
 	t.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
-	t.Await(ctx, func() bool { return !slices.ContainsFunc(listeners, func(l *listener) bool { return !l.notified() }) })
+	t.Await(ctx, func() bool {
+		return !slices.ContainsFunc(listeners, func(l *scenario.Stream) bool { return l.Changes() == 0 })
+	})
 	for replica, l := range listeners {
 		t.Row(check.Agent, "", fmt.Sprintf("a stream of replica %d", replica+1), func() {
-			t.Expect(l.notified()).To(BeTrue(), check.Mismatch("the tools changed", fmt.Sprintf("%s within %v on a stream of replica %d", notification, t.ChangeLimit(), replica+1), "none"))
+			t.Expect(l.Changes()).NotTo(BeZero(), check.Mismatch("the tools changed", fmt.Sprintf("%s within %v on a stream of replica %d", scenario.ListChanged, t.ChangeLimit(), replica+1), "none"))
 		})
 	}
 }
 
-const notification = "notifications/tools/list_changed"
-
-// listener is a stream of notifications.
-type listener struct {
-	mu  sync.Mutex
-	all []byte
-}
-
-func (l *listener) notified() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Contains(l.all, []byte(notification))
-}
-
 // listen opens the stream of a session and waits until it is open. It ends with the check.
-func listen(ctx context.Context, s *check.Session) *listener {
-	t := s.Client.T
-	streaming, cancel := context.WithCancel(ctx)
-	t.Cleanup(func(context.Context) { cancel() })
+func listen(ctx context.Context, s *check.Session) *scenario.Stream {
 	h := s.Headers("", nil)
 	h.Set("Accept", "text/event-stream")
-	resp, err := s.Client.OpenStream(streaming, check.Request{Path: check.MCPPath, Header: h})
-	if err != nil || resp.StatusCode != http.StatusOK {
+	stream, _ := scenario.OpenStream(ctx, s.Client, check.Request{Path: check.MCPPath, Header: h})
+	if stream == nil {
 		check.BlockedBy(check.Finding{Subject: "the stream of notifications of a session does not open"}, "fresh/notify")
 	}
-	t.Cleanup(func(context.Context) { resp.Body.Close() })
-	l := &listener{}
-	go func() {
-		chunk := make([]byte, 4096)
-		for {
-			n, err := resp.Body.Read(chunk)
-			l.mu.Lock()
-			l.all = append(l.all, chunk[:n]...)
-			l.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return l
+	return stream
 }

@@ -176,7 +176,7 @@ func requiredDefault(ctx context.Context, t *check.T) {
 				t.Expect(description).To(ContainSubstring(p.Description),
 					check.Mismatch(p.Name+" of "+m.ID, fmt.Sprintf("the description %q", p.Description), exact.Short(property)))
 				if p.Default != nil {
-					t.Expect(exact.Short(property["default"])).To(Equal(exact.Short(scenario.Parsed(string(p.Default)))),
+					t.Expect(exact.Short(property["default"])).To(Equal(exact.Short(exact.MustParse(p.Default))),
 						check.Mismatch(p.Name+" of "+m.ID, "the default "+string(p.Default), exact.Short(property)))
 				}
 			})
@@ -321,11 +321,11 @@ func (f fieldSite) test(c fieldCase) {
 		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
 		f.t.Expect(err).NotTo(HaveOccurred(), check.Mismatch(field, "a valid schema", exact.Short(property)))
 		for _, value := range c.accepts {
-			f.t.Expect(schema.Fault(scenario.Parsed(value))).To(BeEmpty(),
+			f.t.Expect(schema.Fault(exact.MustParse(value))).To(BeEmpty(),
 				check.Mismatch(field, fmt.Sprintf("a schema that accepts %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 		for _, value := range c.rejects {
-			f.t.Expect(schema.Fault(scenario.Parsed(value))).NotTo(BeEmpty(),
+			f.t.Expect(schema.Fault(exact.MustParse(value))).NotTo(BeEmpty(),
 				check.Mismatch(field, fmt.Sprintf("a schema that rejects %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 	})

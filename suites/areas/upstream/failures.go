@@ -101,7 +101,7 @@ func httpError(ctx context.Context, t *check.T) {
 	if s, opened := t.MCPBeside(ctx, call.Identity); opened {
 		t.Row(call.Identity, call.Tool, "tools/call while the site sends an HTML page under 200", func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.HTML, Route: route.JSONRPC, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"})()
-			t.Expect(callByMCP(ctx, s, call)).NotTo(match.BeToolResult())
+			t.Expect(s.CallTool(ctx, call.Tool, call.Object())).NotTo(match.BeToolResult())
 		})
 		scenario.WaitRecovered(ctx, t, call)
 	}

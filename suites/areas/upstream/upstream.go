@@ -5,7 +5,6 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -174,14 +173,6 @@ func pooled(ctx context.Context, t *check.T) {
 	t.Expect(used).To(BeNumerically("<=", handful), check.Mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", used)))
 }
 
-func callByMCP(ctx context.Context, s *check.Session, call check.Invocation) *check.Response {
-	arguments := call.Arguments
-	if arguments == nil {
-		arguments = []byte("{}")
-	}
-	return s.CallTool(ctx, call.Tool, json.RawMessage(arguments))
-}
-
 // connections counts those that calls came by.
 func connections(t *check.T) int {
 	used := map[int64]bool{}
@@ -274,7 +265,7 @@ func postOnly(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustReach(ctx, t, call)
 	if s, opened := t.MCPBeside(ctx, call.Identity); opened {
-		callByMCP(ctx, s, call)
+		s.CallTool(ctx, call.Tool, call.Object())
 	}
 	want := http.MethodPost + " " + t.CallPath()
 	for _, entry := range t.Upstream.Journal() {

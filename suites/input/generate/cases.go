@@ -7,7 +7,6 @@ package generate
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -90,7 +89,7 @@ func (m *Maker) Taken(takes func(arguments any) bool) *Maker {
 	for name := range kept {
 		properties[name] = shown[name]
 	}
-	fewer, err := ForArguments(with(m.schema, "properties", properties), m.dice)
+	fewer, err := ForArguments(exact.With(m.schema, "properties", properties), m.dice)
 	if err != nil {
 		return nil
 	}
@@ -161,7 +160,7 @@ func (m *Maker) Breaks(value any) bool { return m.consensus.Refuses(value) }
 // BreaksAside is Breaks for a validator that does not read some keywords.
 func (m *Maker) BreaksAside(keywords ...string) func(value any) bool {
 	read := sync.OnceValue(func() *jsonschema.Consensus {
-		consensus, err := jsonschema.Agree(aside(m.schema, keywords).(map[string]any), jsonschema.Draft7)
+		consensus, err := jsonschema.Agree(aside(m.schema, keywords...).(map[string]any), jsonschema.Draft7)
 		if err != nil { // one that refers to what is gone
 			return m.consensus
 		}
@@ -171,24 +170,14 @@ func (m *Maker) BreaksAside(keywords ...string) func(value any) bool {
 }
 
 // aside is a schema without some keywords, and without parameters that are named so.
-func aside(schema any, keywords []string) any {
-	switch schema := schema.(type) {
-	case map[string]any:
-		left := map[string]any{}
-		for name, v := range schema {
-			if !slices.Contains(keywords, name) {
-				left[name] = aside(v, keywords)
-			}
+func aside(schema any, keywords ...string) any {
+	return exact.Mapped(schema, func(v any) any {
+		object, _ := v.(map[string]any)
+		for _, keyword := range keywords {
+			delete(object, keyword)
 		}
-		return left
-	case []any:
-		left := make([]any, len(schema))
-		for i, v := range schema {
-			left[i] = aside(v, keywords)
-		}
-		return left
-	}
-	return schema
+		return v
+	})
 }
 
 // Fault says what is wrong with a value, as `at /path: …`.
@@ -221,9 +210,9 @@ func (m *Maker) EdgesTogether() []Case {
 // withMember is an object with a member as it is in another: absent where it is absent there.
 func withMember(object map[string]any, name string, other map[string]any) map[string]any {
 	if value, there := other[name]; there {
-		return with(object, name, value)
+		return exact.With(object, name, value)
 	}
-	return without(object, name)
+	return exact.Without(object, name)
 }
 
 // Broken are values that break one keyword in one place, for each that the schema has.
@@ -281,7 +270,7 @@ func (m *Maker) variations(value any, pick picker) []Case {
 	arguments, _ := value.(map[string]any)
 	all := leftOut(arguments, "", pick)
 	for _, name := range namesIn(m.schema["required"]) { // null for an optional one is not tested
-		all = append(all, Case{pick.absent + " but null at " + exact.At("", name), with(arguments, name, nil)})
+		all = append(all, Case{pick.absent + " but null at " + exact.At("", name), exact.With(arguments, name, nil)})
 	}
 	return append(all, varyMembers(m.schema, arguments, "", pick)...)
 }
@@ -318,7 +307,7 @@ func vary(schema, value any, at string, pick picker) []Case {
 func leftOut(object map[string]any, at string, pick picker) []Case {
 	var all []Case
 	for _, name := range sorted(object) {
-		all = append(all, Case{pick.absent + " at " + exact.At(at, name), without(object, name)})
+		all = append(all, Case{pick.absent + " at " + exact.At(at, name), exact.Without(object, name)})
 	}
 	return all
 }
@@ -327,7 +316,7 @@ func varyMembers(s, object map[string]any, at string, pick picker) []Case {
 	var all []Case
 	for _, name := range sorted(object) {
 		for _, c := range vary(memberSchema(s, name), object[name], exact.At(at, name), pick) {
-			all = append(all, Case{c.What, with(object, name, c.Value)})
+			all = append(all, Case{c.What, exact.With(object, name, c.Value)})
 		}
 	}
 	return all
@@ -347,18 +336,6 @@ func ends(list []any) []int {
 func replaced(list []any, i int, value any) []any {
 	changed := append([]any{}, list...)
 	changed[i] = value
-	return changed
-}
-
-func with(object map[string]any, name string, value any) map[string]any {
-	changed := maps.Clone(object)
-	changed[name] = value
-	return changed
-}
-
-func without(object map[string]any, name string) map[string]any {
-	changed := maps.Clone(object)
-	delete(changed, name)
 	return changed
 }
 

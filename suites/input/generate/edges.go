@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // edges lists values that just keep a schema, in place of one that keeps it.
@@ -20,7 +22,7 @@ func edges(s map[string]any, value any) []Case {
 	}
 	if types := typesIn(s); len(types) > 1 {
 		for _, name := range types[1:] {
-			all = append(all, Case{"the type " + name, example(with(s, "type", name))})
+			all = append(all, Case{"the type " + name, example(exact.With(s, "type", name))})
 		}
 		if slices.Contains(types, "number") {
 			all = append(all, Case{"the type number", json.Number("0.5")}) // an example may be an integer
@@ -45,7 +47,7 @@ func edges(s map[string]any, value any) []Case {
 		nulls, nullable := v, false
 		for _, name := range sorted(properties) {
 			if property, _ := properties[name].(map[string]any); slices.Contains(namesIn(property["type"]), "null") {
-				nulls, nullable = with(nulls, name, nil), true
+				nulls, nullable = exact.With(nulls, name, nil), true
 			}
 		}
 		if nullable {
@@ -59,7 +61,7 @@ func edges(s map[string]any, value any) []Case {
 		if patterns, ok := s["patternProperties"].(map[string]any); ok {
 			for _, pattern := range sorted(patterns) {
 				if name, ok := matching(pattern, 3); ok {
-					all = append(all, Case{"patternProperties", with(v, name, example(patterns[pattern]))})
+					all = append(all, Case{"patternProperties", exact.With(v, name, example(patterns[pattern]))})
 				}
 			}
 		}
@@ -108,7 +110,7 @@ func (m *Maker) Emptied() (c Case, ok bool) {
 	value, _ := m.plain.(map[string]any)
 	for _, name := range sorted(value) {
 		for _, nothing := range []any{"", json.Number("0"), false, []any{}, map[string]any{}} {
-			if less := with(value, name, nothing); m.consensus.Takes(less) {
+			if less := exact.With(value, name, nothing); m.consensus.Takes(less) {
 				value, ok = less, true
 				break
 			}

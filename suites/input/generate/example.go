@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // Example generates a plain value that a schema seems to take, with every property that it names; nil where it finds
@@ -97,7 +99,7 @@ func other(schema any, i int, unique bool) any {
 	case map[string]any:
 		for _, name := range sorted(v) {
 			if inner := other(memberSchema(s, name), i, true); inner != v[name] {
-				return with(v, name, inner)
+				return exact.With(v, name, inner)
 			}
 		}
 	}

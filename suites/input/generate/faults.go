@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // faults lists values that may break a schema, each in one keyword, in place of a value that keeps it.
@@ -199,10 +201,10 @@ func onStep(s map[string]any, n *big.Rat, direction int) json.Number {
 func objectFaults(s, object map[string]any) []Case {
 	var all []Case
 	for _, name := range sorted(object) {
-		all = append(all, Case{"null as " + name, with(object, name, nil)})
+		all = append(all, Case{"null as " + name, exact.With(object, name, nil)})
 	}
 	if s["additionalProperties"] == false {
-		all = append(all, Case{"additionalProperties", with(object, "unexpected", "x")})
+		all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", "x")})
 	}
 	if limit := bound(s, "minProperties", 0); limit > 0 {
 		all = append(all, Case{"minProperties", sized(s, object, limit-1)})
@@ -213,17 +215,17 @@ func objectFaults(s, object map[string]any) []Case {
 	if names, ok := s["propertyNames"].(map[string]any); ok {
 		for _, c := range faults(names, "w") {
 			if name, ok := c.Value.(string); ok {
-				all = append(all, Case{"propertyNames", with(object, name, example(memberSchema(s, name)))})
+				all = append(all, Case{"propertyNames", exact.With(object, name, example(memberSchema(s, name)))})
 			}
 		}
 	}
 	if needs, ok := s["dependencies"].(map[string]any); ok {
 		for _, name := range sorted(needs) {
 			for _, other := range namesIn(needs[name]) {
-				all = append(all, Case{"dependencies", without(with(object, name, example(memberSchema(s, name))), other)})
+				all = append(all, Case{"dependencies", exact.Without(exact.With(object, name, example(memberSchema(s, name))), other)})
 			}
 			if _, ok := needs[name].(map[string]any); ok {
-				all = append(all, branchFaults("dependencies", s, needs[name], with(object, name, example(memberSchema(s, name))))...)
+				all = append(all, branchFaults("dependencies", s, needs[name], exact.With(object, name, example(memberSchema(s, name))))...)
 			}
 		}
 	}
@@ -233,7 +235,7 @@ func objectFaults(s, object map[string]any) []Case {
 		for _, name := range sorted(declared) {
 			if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
 				for _, c := range faults(effective(patterns[pattern]), example(patterns[pattern])) {
-					all = append(all, Case{"patternProperties", with(object, name, c.Value)})
+					all = append(all, Case{"patternProperties", exact.With(object, name, c.Value)})
 				}
 			}
 		}

@@ -1,5 +1,7 @@
 package generate
 
+import "github.com/bridgecheck/bridgecheck/internal/exact"
+
 // Smallest looks for the smallest value that still shows what a value showed: it takes members and items away, inner
 // ones too, and shortens texts, as long as holds says so. It asks at most limit times.
 func Smallest(value any, limit int, holds func(any) bool) any {
@@ -27,11 +29,11 @@ func reductions(value any) []any {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range sorted(v) {
-			all = append(all, without(v, name))
+			all = append(all, exact.Without(v, name))
 		}
 		for _, name := range sorted(v) {
 			for _, inner := range reductions(v[name]) {
-				all = append(all, with(v, name, inner))
+				all = append(all, exact.With(v, name, inner))
 			}
 		}
 	case []any:

@@ -214,12 +214,12 @@ func (s side) normal(depth int) (map[string]any, side) {
 		if text, ok := v["$ref"].(string); ok && depth < deep {
 			if target, base, err := s.doc.resolve(s.base, text); err == nil {
 				inner, at := side{s.doc, base, target}.normal(depth + 1)
-				return overlay(inner, without(v, "$ref")), at
+				return overlay(inner, exact.Without(v, "$ref")), at
 			}
 		}
-		if parts, ok := v["allOf"].([]any); ok && len(parts) == 1 && depth < deep && onlyNotes(without(v, "allOf")) {
+		if parts, ok := v["allOf"].([]any); ok && len(parts) == 1 && depth < deep && onlyNotes(exact.Without(v, "allOf")) {
 			inner, at := s.within(parts[0]).normal(depth + 1)
-			return overlay(inner, without(v, "allOf")), at
+			return overlay(inner, exact.Without(v, "allOf")), at
 		}
 		return normal(v), s
 	}

@@ -58,28 +58,16 @@ func others(schema any) (opinions []*Validator) {
 
 // inDoubles is a document as it reads where every number is a double: integers beyond 2^53 are rounded.
 func inDoubles(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		read := make(map[string]any, len(v))
-		for name, member := range v {
-			read[name] = inDoubles(member)
-		}
-		return read
-	case []any:
-		read := make([]any, len(v))
-		for i, item := range v {
-			read[i] = inDoubles(item)
-		}
-		return read
-	case json.Number:
-		if len(v) < len("9007199254740992") || strings.ContainsAny(v.String(), ".eE") {
+	return exact.Mapped(v, func(v any) any {
+		number, _ := v.(json.Number)
+		if len(number) < len("9007199254740992") || strings.ContainsAny(number.String(), ".eE") {
 			return v
 		}
-		if n, err := v.Float64(); err == nil {
+		if n, err := number.Float64(); err == nil {
 			return json.Number(strconv.FormatFloat(n, 'f', 0, 64))
 		}
-	}
-	return v
+		return v
+	})
 }
 
 func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {

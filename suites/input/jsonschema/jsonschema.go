@@ -144,18 +144,18 @@ var ecmaOnly = regexp.MustCompile(`\(\?<?[=!]|\\[1-9cu]|\(\?<[A-Za-z]|\[\^?\]`)
 func testable(schema any, dialect Dialect) any {
 	return rewrite(schema, func(s map[string]any) map[string]any {
 		if p, ok := s["pattern"].(string); ok && ecmaOnly.MatchString(p) {
-			s = without(s, "pattern")
+			s = exact.Without(s, "pattern")
 		}
 		if patterns, ok := s["patternProperties"].(map[string]any); ok {
 			for p := range patterns {
 				if ecmaOnly.MatchString(p) {
-					patterns = without(patterns, p)
+					patterns = exact.Without(patterns, p)
 				}
 			}
-			s = with(s, "patternProperties", patterns)
+			s = exact.With(s, "patternProperties", patterns)
 		}
 		if _, ok := s["enum"].([]any); ok && dialect != Draft4 {
-			s = without(s, "enum")
+			s = exact.Without(s, "enum")
 		}
 		return s
 	})

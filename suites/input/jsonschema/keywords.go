@@ -84,15 +84,3 @@ func rewrite(schema any, change func(map[string]any) map[string]any) any {
 	}
 	return change(object)
 }
-
-func without(object map[string]any, name string) map[string]any {
-	object = maps.Clone(object)
-	delete(object, name)
-	return object
-}
-
-func with(object map[string]any, name string, value any) map[string]any {
-	object = maps.Clone(object)
-	object[name] = value
-	return object
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
 )
@@ -78,12 +79,12 @@ func compileLater(schema any, draft *santhosh.Draft) (*Validator, error) {
 func expressible(schema any) any {
 	return rewrite(schema, func(s map[string]any) map[string]any {
 		if p, ok := s["pattern"].(string); ok && ecmaOnly.MatchString(p) {
-			s = without(s, "pattern")
+			s = exact.Without(s, "pattern")
 		}
 		patterns, _ := s["patternProperties"].(map[string]any)
 		for p := range patterns {
 			if ecmaOnly.MatchString(p) {
-				return without(without(without(s, "patternProperties"), "additionalProperties"), "unevaluatedProperties")
+				return exact.Without(exact.Without(exact.Without(s, "patternProperties"), "additionalProperties"), "unevaluatedProperties")
 			}
 		}
 		return s

@@ -77,7 +77,7 @@ var Document, ErrorData = document(Text + Sensitive), document(Text)
 
 func document(text string) string {
 	return written(map[string]any{
-		"text": text, "controls": Controls, "texts": list(Texts), "numbers": parsed(numbers), "structures": parsed(structures),
+		"text": text, "controls": Controls, "texts": list(Texts), "numbers": exact.MustParse(numbers), "structures": exact.MustParse(structures),
 		"names": Object(), "long": Long(), "deep": deep(24),
 	})
 }
@@ -85,27 +85,20 @@ func document(text string) string {
 // InSchema is Document as it can stand in a schema that PHP writes, which has no empty object, and that providers take, which
 // is not deep.
 var InSchema = func() string {
-	document := filled(parsed(Document)).(map[string]any)
+	document := filled(exact.MustParse(Document)).(map[string]any)
 	document["deep"] = deep(5)
 	return written(document)
 }()
 
 // filled has lists in place of the objects that PHP takes for lists.
 func filled(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if _, zero := v["0"]; len(v) == 0 || zero && len(v) == 2 {
+	return exact.Mapped(v, func(v any) any {
+		object, is := v.(map[string]any)
+		if _, zero := object["0"]; is && (len(object) == 0 || zero && len(object) == 2) {
 			return []any{}
 		}
-		for name, member := range v {
-			v[name] = filled(member)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = filled(item)
-		}
-	}
-	return v
+		return v
+	})
 }
 
 // Whole are the values that change as a whole, and not within another alone.
@@ -114,10 +107,10 @@ func Whole() []string {
 	for _, t := range Texts {
 		all = append(all, written(t))
 	}
-	for _, n := range parsed(numbers).([]any) {
+	for _, n := range exact.MustParse(numbers).([]any) {
 		all = append(all, written(n))
 	}
-	structures := parsed(structures).(map[string]any)
+	structures := exact.MustParse(structures).(map[string]any)
 	for _, kind := range []string{"lists", "objects", "flags"} {
 		for _, v := range structures[kind].([]any) {
 			all = append(all, written(v))
@@ -144,9 +137,9 @@ func writtenEach(texts ...string) []string {
 
 // Listed is a list of all kinds of values, no two alike.
 func Listed() []any {
-	structures := parsed(structures).(map[string]any)
+	structures := exact.MustParse(structures).(map[string]any)
 	all := append(list(Texts), nil, true, false, Text+Sensitive, Controls)
-	all = filled(slices.Concat(all, parsed(numbers).([]any), structures["lists"].([]any), structures["objects"].([]any))).([]any)
+	all = filled(slices.Concat(all, exact.MustParse(numbers).([]any), structures["lists"].([]any), structures["objects"].([]any))).([]any)
 	var distinct []any // an enum must not name a value twice, and without empty objects some are equal
 	for _, v := range all {
 		if !slices.ContainsFunc(distinct, func(other any) bool { return exact.Equal(v, other) }) {
@@ -196,7 +189,7 @@ var Tokens = [][2]string{{"Token.--~_+/", "..." + strings.Repeat("8", 3000) + "=
 
 // IDs are ids of requests: texts that look like something else, or whose ends matter, and integers that no double rounds. What counts
 // as false in some language stands where mcp/initialize expects an error, which programs write in another place than results.
-var IDs = slices.Concat([]any{Controls + Text}, parsed(`[1700000000123,-1,0,-7,"",9007199254740991,"0",1700000000]`).([]any), list([]string{
+var IDs = slices.Concat([]any{Controls + Text}, exact.MustParse(`[1700000000123,-1,0,-7,"",9007199254740991,"0",1700000000]`).([]any), list([]string{
 	"9007199254740993", "42", "007", "null", "true",
 	"1.10", "1e3", "0x1F", "{}", "undefined", "NaN", "yes", "on", "~", "N/A", "a,b,c", " \ta\n", "\ufeffa.", `"a'`, "/a\u3000", "Y"}))
 
@@ -206,7 +199,7 @@ func Long() []any {
 	for i := range items {
 		items[i] = i
 	}
-	return parsed(written(items)).([]any)
+	return exact.MustParse(written(items)).([]any)
 }
 
 func deep(levels int) any {
@@ -222,14 +215,6 @@ func list(texts []string) []any {
 		items[i] = t
 	}
 	return items
-}
-
-func parsed(document string) any {
-	v, err := exact.Parse([]byte(document))
-	if err != nil {
-		panic("traps: " + err.Error()) // a value of this package
-	}
-	return v
 }
 
 func written(v any) string {
