@@ -48,6 +48,18 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 	must.Expect(t, err != nil, "a fault on the port was armed for one route: it would act on all")
 }
 
+// A run lets the mock listen twice: for the bridge under test, whose port the faults shut, and for a second process of the bridge.
+func TestFaultsOnThePortAreOfTheFirst(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	second := must.Get(s.Listen("127.0.0.1:0"))(t)
+	defer second.Close()
+	defer must.Get(s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Hour}))(t)()
+	for url, refused := range map[string]bool{s.URL: true, second.URL: false} {
+		_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		must.Expect(t, errors.Is(err, syscall.ECONNREFUSED) == refused, "%s: %v", url, err)
+	}
+}
+
 func TestFaultsSayWhatTheMachineLacks(t *testing.T) {
 	bare := must.Get(mockdrupal.New(smallSite(), mockdrupal.Options{}))(t)
 	for _, kind := range []string{fault.Refuse, fault.Deaf} {

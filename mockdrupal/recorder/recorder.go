@@ -50,7 +50,7 @@ type Recorder struct {
 	journal *journal.Journal
 	faults  *fault.Set
 	peers   peers
-	port    atomic.Pointer[port.Port] // of the server that listens, if any
+	port    atomic.Pointer[port.Port] // of the server that listens, the first where there are several
 	log     *slog.Logger
 }
 
@@ -132,6 +132,7 @@ type Server struct {
 	URL string // http://host:port
 
 	recorder *Recorder
+	port     *port.Port
 	http     *http.Server
 	memory   *inmemory.Listener
 	done     chan error
@@ -144,10 +145,10 @@ func (r *Recorder) Listen(address string, handler http.Handler) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("the mock cannot listen on %s: %w", address, err)
 	}
-	s := &Server{URL: "http://" + p.Addr().String(), recorder: r, memory: inmemory.Listen(p.Addr()), done: make(chan error, 1)}
+	s := &Server{URL: "http://" + p.Addr().String(), recorder: r, port: p, memory: inmemory.Listen(p.Addr()), done: make(chan error, 1)}
 	s.http = &http.Server{Handler: handler, ConnContext: r.ConnContext, ReadHeaderTimeout: time.Minute, ConnState: p.Watch}
 	p.KeepAlives = s.http.SetKeepAlivesEnabled
-	r.port.Store(p)
+	r.port.CompareAndSwap(nil, p) // a second one is for somebody else
 	go func() {
 		s.done <- s.http.Serve(&countingListener{p, &r.peers})
 		close(s.done)
@@ -168,6 +169,7 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 
 // Close ends the server and its connections; hanging requests end with them.
 func (s *Server) Close() error {
+	s.recorder.port.CompareAndSwap(s.port, nil)
 	err := errors.Join(s.http.Close(), s.memory.Close())
 	<-s.done
 	return err
@@ -176,6 +178,7 @@ func (s *Server) Close() error {
 // Shutdown ends the server once the requests under way have been responded to, or with ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.recorder.DisarmAll()
+	s.recorder.port.CompareAndSwap(s.port, nil)
 	err := errors.Join(s.http.Shutdown(ctx), s.memory.Close())
 	<-s.done
 	return err
