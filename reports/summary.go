@@ -109,15 +109,15 @@ func (r *Report) ExitCode() int {
 // Headline is the run's outcome in one line: its state and the reasons for it.
 func (r *Report) Headline() string {
 	reasons := slices.Concat(r.faults(), r.untested(), r.gaps())
+	s := r.count()
 	if len(reasons) == 0 {
-		s := r.count()
 		reasons = []string{plural(s.Pass, "clause") + " kept"}
 		if n := len(r.Unseen()); n > 0 {
 			reasons = append(reasons, agree(n, "MUST needs", "MUSTs need")+" more than the front side")
 		}
-		if s.Warn > 0 {
-			reasons = append(reasons, plural(s.Warn, "warning"))
-		}
+	}
+	if s.Warn > 0 && !r.Strict { // else they count among the faults
+		reasons = append(reasons, plural(s.Warn, "warning"))
 	}
 	return string(r.State()) + ": " + strings.Join(reasons, ", ")
 }

@@ -146,7 +146,7 @@ func WithObjects(value, schema any) any {
 
 // trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one, the class of an exception with the
 // package that it stands in, and an address on this machine, where the site is.
-var trace = regexp.MustCompile(`\b(?:\w+(?:\.|\\\\))+[A-Z]\w*(?:Exception|Error)\b|\b(?:127\.0\.0\.1|localhost):\d+|#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
+var trace = regexp.MustCompile(`\b(?:\w+(?:\.|\\\\))+[A-Z]\w*(?:Exception|Error)\b|\b(?:127\.0\.0\.1|localhost):\d+|#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[| at \S+\.p[lm] line \d+|\.rb:\d+:in ` + "[`']" + `| in \S+\.php(?:\(\d+\)|:\d+| on line \d+)`)
 
 // HoldTrace matches a response with what a trace consists of.
 func HoldTrace() types.GomegaMatcher {

@@ -140,6 +140,11 @@ func rateLimit(ctx context.Context, t *check.T) {
 	users := t.Drupal.NewUsers(2, t.Permissions(check.Agent)...)
 	busy, calm := t.As(users[0]).WithoutWaiting(), t.As(users[1]).WithoutWaiting()
 	calm.Invoke(ctx, known, check.Args{}).MustSucceed("invoke/answers-result")
+	var session *check.Session
+	byMCP := false
+	if t.Claims("mcp") && !t.Alone() {
+		session, byMCP = busy.AnyMCP(ctx)
+	}
 	t.Drupal.Mark()
 	header := map[string]string{}
 	maps.Copy(header, busy.Creds.Header)
@@ -173,6 +178,18 @@ func rateLimit(ctx context.Context, t *check.T) {
 		return ""
 	}))
 	t.Expect(len(t.Drupal.Calls())).To(Equal(sent-1), check.Mismatch("a call over the rate", "it to reach no method", "it at the site"))
+	if byMCP {
+		refused := false
+		for range most {
+			ran, _ := match.BeToolResult().Match(session.CallTool(ctx, known, check.Args{}))
+			if refused = !ran; refused {
+				break
+			}
+		}
+		t.Row(busy.Who, known, "by tools/call", func() {
+			t.Expect(refused).To(BeTrue(), check.Mismatch(fmt.Sprintf("%d tools/call over the rate", most), "a refusal", "results only"))
+		})
+	}
 	t.Expect(calm.Invoke(ctx, known, check.Args{})).To(match.HaveStatus(http.StatusOK), "another caller meanwhile")
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -91,6 +92,7 @@ func notCached(ctx context.Context, t *check.T) {
 			t.Expect(second).To(forbidStoring())
 		})
 	}
+	equalAtOnce(ctx, t)
 	failing := scenario.Failing(t)[0]
 	t.For(check.Agent, failing.Name, func() {
 		t.Drupal.Mark()
@@ -102,6 +104,24 @@ func notCached(ctx context.Context, t *check.T) {
 		}
 	})
 }
+
+// equalAtOnce tests that two equal calls at one time are two calls.
+func equalAtOnce(ctx context.Context, t *check.T) {
+	tool := oneOfEachHint(t)[0]
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: together, Route: route.JSONRPC, Method: tool.ID})
+	t.Drupal.Mark()
+	responses := make([]*check.Response, 2)
+	check.AtOnce(len(responses), func(i int) { responses[i] = t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments) })
+	disarm()
+	t.For(check.Agent, tool.Name, func() {
+		if responses[0].Succeeded() && responses[1].Succeeded() {
+			t.Expect(responses[1]).To(match.HaveRun(t.Upstream, tool.ID, 2), "two equal invokes at one time")
+		}
+	})
+}
+
+// together is how long the site takes for calls that are to be under way at one time.
+const together = 150 * time.Millisecond
 
 // Failures of the site after the method has run: a bridge that sends the request again runs it twice.
 var (

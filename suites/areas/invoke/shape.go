@@ -175,13 +175,17 @@ func largeBody(ctx context.Context, t *check.T) {
 	}
 
 	const deep = 10_000
-	nested := `{"name":` + string(client.Encode(tool)) + `,"arguments":{` + string(client.Encode(parameter)) + `:` +
-		strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
-	t.Row(check.Agent, "", "arguments nested 10,000 deep", func() {
-		t.Expect(agent.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: strings.NewReader(nested), Show: nested})).
-			To(match.BeClientError())
-		t.Expect(faultOfInvoke(ctx, t)).To(check.BeNone(), "the next request")
-	})
+	for what, value := range check.InOrder(map[string]string{
+		"lists":   strings.Repeat("[", deep) + strings.Repeat("]", deep),
+		"objects": strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep),
+	}) {
+		nested := `{"name":` + string(client.Encode(tool)) + `,"arguments":{` + string(client.Encode(parameter)) + `:` + value + `}}`
+		t.Row(check.Agent, "", what+" nested 10,000 deep", func() {
+			t.Expect(agent.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: strings.NewReader(nested), Show: nested})).
+				To(match.BeClientError())
+			t.Expect(faultOfInvoke(ctx, t)).To(check.BeNone(), "the next request")
+		})
+	}
 }
 
 func duplicateMembers(ctx context.Context, t *check.T) {
@@ -194,6 +198,7 @@ func duplicateMembers(ctx context.Context, t *check.T) {
 	for what, body := range check.InOrder(map[string]string{
 		"two names":              `{"name":"` + scenario.NoSuchTool + `","name":` + name + `,"arguments":{}}`,
 		"two names, one escaped": `{"name":"` + scenario.NoSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
+		"two equal names":        `{"name":` + name + `,"name":` + name + `,"arguments":{}}`,
 		"two arguments":          `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 	}) {
 		t.Row(check.Agent, "", what, func() { t.Expect(t.As(check.Agent).InvokeBody(ctx, []byte(body))).To(match.HaveStatus(400)) })
@@ -211,8 +216,8 @@ func duplicateMembers(ctx context.Context, t *check.T) {
 	}
 	invoke(value).MustSucceed()
 	for what, argument := range check.InOrder(map[string]string{
-		"two members of an argument":             `{"a":1,"\u0061":[{"b":2}]}`,
-		"two members of an object within a list": `{"a":[{"b":1,"b":2}]}`,
+		"two members of an argument":                   `{"a":1,"\u0061":[{"b":2}]}`,
+		"two equal members of an object within a list": `{"a":[{"b":1,"b":1}]}`,
 	}) {
 		t.Row(check.Agent, "", what, func() { t.Expect(invoke(argument)).To(match.HaveStatus(400)) })
 	}
@@ -229,6 +234,7 @@ var malformedBodies = []wrongBody{
 	{"a body cut short", `{"name":"` + scenario.NoSuchTool + `","arguments":{}`},
 	{"a body cut in a string", `{"name":"no.su`},
 	{"trailing garbage", `{"name":"` + scenario.NoSuchTool + `","arguments":{}} x`},
+	{"a semicolon behind it", `{"name":"` + scenario.NoSuchTool + `","arguments":{}};`},
 	{"two documents", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a byte order mark", "\xef\xbb\xbf" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"UTF-16", "\xff\xfe" + strings.Join(strings.Split(`{"name":"`+scenario.NoSuchTool+`","arguments":{}}`, ""), "\x00") + "\x00"},
@@ -266,6 +272,7 @@ var notNames = []wrongBody{
 	{"no name", `{"arguments":{}}`},
 	{"an empty object", `{}`},
 	{"other members", `{"tool":"` + scenario.NoSuchTool + `","Name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a call of MCP", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + scenario.NoSuchTool + `","arguments":{}}}`},
 	{"a number", `{"name":5,"arguments":{}}`},
 	{"zero", `{"name":0,"arguments":{}}`},
 	{"null", `{"name":null,"arguments":{}}`},
@@ -279,7 +286,7 @@ var notNames = []wrongBody{
 // notArguments are calls of TOOL without valid `arguments`.
 var notArguments = []wrongBody{
 	{"no arguments", `{"name":"TOOL"}`},
-	{"another member", `{"name":"TOOL","Arguments":{}}`},
+	{"other members", `{"name":"TOOL","Arguments":{},"params":{},"input":{}}`},
 	{"null", `{"name":"TOOL","arguments":null}`},
 	{"a string", `{"name":"TOOL","arguments":"{}"}`},
 	{"an empty string", `{"name":"TOOL","arguments":""}`},

@@ -31,7 +31,7 @@ var delicate = fixtures.Method{
 		"either":{"oneOf":[{"type":"integer","minimum":1},{"type":"null"}]},"list":{"type":"array","items":{"type":"string","pattern":"^a"},"maxItems":3}},
 		"additionalProperties":false}`),
 	Params: []fixtures.Param{
-		{Name: "since", Schema: fixtures.Raw(`{"type":"string","default":"2024-05-06T07:08:09.100+02:00"}`), Description: "1e3"},
+		{Name: "since", Schema: fixtures.Raw(`{"type":"string","format":"machine-name","default":"2024-05-06T07:08:09.100+02:00"}`), Description: "1e3"},
 		{Name: "code", Schema: fixtures.Raw(`{"type":"string","enum":["1","01","1.0","true","null","1e1","0x1F"]}`), Description: "First line\r\nsecond line,  two blanks"},
 		{Name: "mixed", Schema: fixtures.Raw(`{"enum":[1,"1","01",0,"0",false,"",true,"true"]}`)},
 		{Name: "__proto__", Schema: fixtures.Raw(`{"type":"string","const":"2024-05-06"}`), Description: "true"},

@@ -49,13 +49,15 @@ func beInvalid() OmegaMatcher {
 	})
 }
 
-// The methods that structuredMismatch adds to the site: all but one declare the same output.
+// The methods that structuredMismatch adds to the site.
 const (
 	countKept  = "content.count_kept"
 	countWrong = "content.count_wrong"
 	countFails = "content.count_fails"
+	listWrong  = "content.list_wrong"    // whose structuredContent is wrapped
 	plainFails = "content.fails_plainly" // the positive control of countFails
 
+	listOutput   = `{"type":"array","items":{"type":"integer"}}`
 	countOutput  = `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`
 	countFailure = "The counter is out of order"
 )
@@ -70,14 +72,15 @@ func structuredMismatch(ctx context.Context, t *check.T) {
 	site := t.Drupal.Site().Clone()
 	site.Methods = append(site.Methods, fixtures.Method{ID: plainFails, Usage: "Fails", Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: "Fail"}, Behaviour: failure})
 	names := []string{t.ToolName(plainFails)}
-	for id, behaviour := range check.InOrder(map[string]fixtures.Behaviour{
-		countKept:  {Kind: fixtures.Value, Value: fixtures.Raw(`{"count":3}`)},
-		countWrong: {Kind: fixtures.Value, Value: fixtures.Raw(`{"count":"three"}`)},
-		countFails: failure,
-	}) {
-		names = append(names, t.ToolName(id))
-		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Counts", Access: []string{fixtures.AccessContent},
-			MCP: &fixtures.Tool{Title: "Count"}, Output: fixtures.Raw(countOutput), Behaviour: behaviour})
+	for _, m := range []fixtures.Method{
+		{ID: countFails, Output: fixtures.Raw(countOutput), Behaviour: failure},
+		{ID: countKept, Output: fixtures.Raw(countOutput), Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`{"count":3}`)}},
+		{ID: countWrong, Output: fixtures.Raw(countOutput), Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`{"count":"three"}`)}},
+		{ID: listWrong, Output: fixtures.Raw(listOutput), Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`["three"]`)}},
+	} {
+		m.Usage, m.Access, m.MCP = "Counts", []string{fixtures.AccessContent}, &fixtures.Tool{Title: "Count"}
+		names = append(names, t.ToolName(m.ID))
+		site.Methods = append(site.Methods, m)
 	}
 	t.Replace(ctx, site)
 	missing := func() []string {
@@ -89,14 +92,17 @@ func structuredMismatch(ctx context.Context, t *check.T) {
 	}
 	for _, revision := range spoken {
 		s := MustMCP(ctx, agent, revision)
-		var tool check.Tool
+		var tool, listing check.Tool
 		t.Poll(ctx, func() (listed bool) { // a bridge on stdio is a process for each client, with a cache of its own
-			tool, listed = find(MustListTools(ctx, s), t.ToolName(countWrong))
+			all := MustListTools(ctx, s)
+			listing, _ = find(all, t.ToolName(listWrong))
+			tool, listed = find(all, t.ToolName(countWrong))
 			return listed
 		})
 		s.CallTool(ctx, t.ToolName(countKept), check.Args{}).MustMeet(match.BeToolResult(), "mcp/*", "invoke/*")
 		t.Row(check.Agent, t.ToolName(countWrong), "a result that breaks the outputSchema, in "+string(revision), func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(countWrong), check.Args{})).To(keepItsPromise(tool["outputSchema"]))
+			t.Expect(s.CallTool(ctx, t.ToolName(listWrong), check.Args{})).To(keepItsPromise(listing["outputSchema"]))
 		})
 		s.CallTool(ctx, t.ToolName(plainFails), check.Args{}).MustMeet(BeToolError(countFailure), "mcp/execution-error")
 		t.Row(check.Agent, t.ToolName(countFails), "a failure of a tool with an outputSchema, in "+string(revision), func() {

@@ -17,7 +17,7 @@ import (
 )
 
 // unknownVersions are values of MCP-Protocol-Version without a revision: dates before, after and between them, and no date.
-var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
+var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest", "2025-11-25-draft"}
 
 func badVersionHeader(ctx context.Context, t *check.T) {
 	spoken := revisions(ctx, t)

@@ -49,6 +49,7 @@ var simpleFields = []fieldCase{
 	{"type.numbers", "integer", []string{`1`, `100`}, []string{`0`, `101`, `1.5`, `"1"`}},
 	{"type.numbers", "unsigned", []string{`0`, `7`, `4294967295`}, []string{`-1`, `0.5`, `"x"`}},
 	{"type.numbers", "above", []string{`5`, `4294967295`}, []string{`4`, `-1`}},
+	{"type.numbers", "none", []string{`0`, `-7`}, []string{`1`}},
 	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
 	{"type.numbers", "float", []string{`-1.5`, `0.25`, `1.5`}, []string{`1.6`, `-2`, `"x"`}},
 	{"type.texts", "string", []string{`"short"`, `""`, `"` + strings.Repeat("é", 64) + `"`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
@@ -57,7 +58,7 @@ var simpleFields = []fieldCase{
 	{"type.texts", "uri", []string{`"https://example.com/a"`, `"urn:isbn:0451450523"`}, []string{`5`, `"no address"`}},
 	{"type.timestamp", "value", []string{`1700000000`, `4102444800`}, []string{`"yesterday"`, `1.5`}},
 	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
-	{"type.choices", "list_integer", []string{`1`, `2`}, []string{`3`, `"One"`, `"1"`}},
+	{"type.choices", "list_integer", []string{`0`, `1`, `2`}, []string{`3`, `"One"`, `"1"`}},
 	{"type.multiple", "any_number", []string{`[]`, `["a","b","c","d"]`, `["a","a"]`}, []string{`"a"`, `[1]`}},
 	{"type.multiple", "up_to_three", []string{`[0,1,2]`}, []string{`[0,1,2,3]`, `[-1]`, `5`}},
 	{"type.multiple", "one", []string{`"a"`}, []string{`["a"]`}},
@@ -160,8 +161,13 @@ func requiredDefault(ctx context.Context, t *check.T) {
 	types := fieldTypes(ctx, t)
 	const tool = "type.required_default"
 	t.Row(check.Agent, t.ToolName(tool), "required", func() {
-		required := types.input(tool)["required"]
+		required, _ := types.input(tool)["required"].([]any)
 		t.Expect(required).To(ConsistOf("status", "title"), check.Mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
+	})
+	const several = "type.multiple"
+	t.Row(check.Agent, t.ToolName(several), "required", func() {
+		required, _ := types.input(several)["required"].([]any)
+		t.Expect(required).To(ConsistOf("any_number"), check.Mismatch(fmt.Sprintf("`required` of %s", several), "any_number", exact.Short(required)))
 	})
 	types.forProperty(tool, "status", func(status map[string]any) {
 		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), check.Mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))

@@ -220,7 +220,11 @@ func (m *Maker) Broken() []Case { return slices.Clone(m.broken()) }
 
 // BrokenFrom are values that break one keyword in one place of a value that fits.
 func (m *Maker) BrokenFrom(value any) []Case {
-	return keep(m.variations(value, picker{"required", faults}), m.consensus.Refuses)
+	broken := keep(m.variations(value, picker{"required", faults}), m.consensus.Refuses)
+	if !m.arguments && m.consensus.Refuses(nil) {
+		broken = append(broken, Case{"type", nil})
+	}
+	return broken
 }
 
 // attempts is how often a value is drawn before that is given up.

@@ -206,6 +206,11 @@ func objectFaults(s, object map[string]any) []Case {
 	if s["additionalProperties"] == false {
 		all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", "x")})
 	}
+	if others, ok := s["additionalProperties"].(map[string]any); ok {
+		for _, c := range faults(effective(others), example(others)) {
+			all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", c.Value)})
+		}
+	}
 	if limit := bound(s, "minProperties", 0); limit > 0 {
 		all = append(all, Case{"minProperties", sized(s, object, limit-1)})
 	}
@@ -281,6 +286,16 @@ const maxList = 64
 func listFaults(s map[string]any, list []any) []Case {
 	var all []Case
 	unique := s["uniqueItems"] == true
+	// One wrong item behind right ones, as many as there may be: a validator may stop at the first, or at the tenth.
+	if most := bound(s, "maxItems", maxList); len(list) == 1 && most > 2 {
+		right := 2 // an enum has few values that differ
+		if !unique {
+			right = min(most, maxList) - 1
+		}
+		for _, c := range faults(effective(itemSchema(s, right)), example(itemSchema(s, right))) {
+			all = append(all, Case{c.What + " in the last of many items", append(items(s, right), c.Value)})
+		}
+	}
 	if limit := bound(s, "minItems", 0); limit > 0 {
 		all = append(all, Case{"minItems", items(s, limit-1)})
 	}
@@ -303,16 +318,6 @@ func listFaults(s map[string]any, list []any) []Case {
 	}
 	if len(list) > 0 {
 		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})
-	}
-	// One wrong item behind right ones, as many as there may be: a validator may stop at the first, or at the tenth.
-	if most := bound(s, "maxItems", maxList); len(list) == 1 && most > 2 {
-		right := 2 // an enum has few values that differ
-		if !unique {
-			right = min(most, maxList) - 1
-		}
-		for _, c := range faults(effective(itemSchema(s, right)), example(itemSchema(s, right))) {
-			all = append(all, Case{c.What + " in the last of many items", append(items(s, right), c.Value)})
-		}
 	}
 	return all
 }

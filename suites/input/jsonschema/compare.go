@@ -104,6 +104,9 @@ func (c *comparison) schemas(want, got side, at string) string {
 		if !wanted && (!there || kind == note) || at == "" && keyword == "description" {
 			continue
 		}
+		if keyword == "default" && exact.Equal(w["type"], []any{"array"}) && isEmpty(wv) && isEmpty(gv) && !exact.Equal(wv, gv) { // whose empty list is no {}
+			return fmt.Sprintf("at %s: expected %s, got %s", pointer(exact.At(at, keyword)), exact.Short(wv), exact.Short(gv))
+		}
 		if d := c.values(kind, want, got, wv, gv, wanted, there, exact.At(at, keyword)); d != "" {
 			return d
 		}

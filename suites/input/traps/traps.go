@@ -122,8 +122,8 @@ func Whole() []string {
 // Alone are those of Whole that show all of their changes, each in a request of its own.
 var Alone = slices.Concat([]string{
 	written(Text + Sensitive), written(Controls), written(Object()), "false", "1", "-1", "1700000000", "1700000000000", "9007199254740993", "-1.5e-10", "1.7976931348623157e308", "5e-324",
-	"[]", "{}", `{"0":"a","1":"b"}`, `[0,false,"",null,[],{}]`, `{"a":0}`, `{"data":[1]}`, `{"value":2}`, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`,
-}, writtenEach("", " a ", "\ufeffa", `"a"`, "'a'", "/a/", "a.", "007", "-7", "1.10", "9007199254740993", "1e3", "0x1F", "1,234", "+49", "1_000", "12%", "true", "yes", "on", "Y", "null", "~",
+	"[]", "[true]", "[false]", "{}", `{"0":"a","1":"b"}`, `[0,false,"",null,[],{}]`, `{"a":0}`, `{"data":[1]}`, `{"value":2}`, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`,
+}, writtenEach("", "0", " a ", "\ufeffa", `"a"`, "'a'", "/a/", "a.", "007", "-7", "1.10", "9007199254740993", "1e3", "0x1F", "1,234", "+49", "1_000", "12%", "true", "yes", "on", "Y", "null", "~",
 	"undefined", "NaN", "N/A", "aGVsbG8gd29ybGQ=", "2024-01-31", "2024-01-31 10:00:00", "2024-01-31T10:00:00Z", "2024-01-31T10:00:00.000+02:00", "HTTPS://Example.com:443",
 	"4F9619FF-8B86-D011-B42D-00CF4FC964FF"))
 
