@@ -75,6 +75,14 @@ func accessMutants() []Mutant {
 		{Name: "password-folded", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a column compares texts by a collation", Middleware: acceptLoosePassword(func(p string) string {
 			return strings.ReplaceAll(p, "ſ", "s")
 		})},
+		{Name: "credentials-keyed-without-scheme", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "a cache is keyed by what stands behind the scheme",
+			Middleware: acceptAlike(func(r *http.Request) string {
+				if !toList(r) {
+					return ""
+				}
+				_, credentials, _ := strings.Cut(authorized(r), " ")
+				return credentials
+			})},
 		{Name: "credentials-keyed-without-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the keys of a cache are compared by a collation: base64 of other letters is the same",
 			Middleware: acceptAlike(func(r *http.Request) string {
 				header := authorized(r)
@@ -162,6 +170,23 @@ func accessMutants() []Mutant {
 				r.Header.Del("Authorization")
 			}
 		})},
+		{Name: "list-cursor-before-permission", Breaks: Clauses("access/list-403"), MayFail: Clauses("errors/precedence"), Origin: Peer, Why: "parameters are read before the caller is asked for",
+			Middleware: onResponse(toList, atStatus(http.StatusForbidden, func(x *exchange) {
+				if strings.HasPrefix(x.Request.URL.Query().Get("cursor"), "!") {
+					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is none of this list.")
+				}
+			}))},
+		{Name: "refused-call-sent-anonymously", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "what anybody may do needs no credentials",
+			Transport: onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || resp.StatusCode != http.StatusUnauthorized || r.Header.Get("Authorization") == "" {
+					return resp, err
+				}
+				resp.Body.Close()
+				again := withBody(r, sent)
+				again.Header.Del("Authorization")
+				return next.RoundTrip(again)
+			})},
 		{Name: "denied-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Peer, Why: "a call that the site denies is sent again with the bridge's own account",
 			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32600" })},
 		{Name: "denied-call-tried-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "the bridge asks the site whether its own account could run the tool, and still sends the denial",

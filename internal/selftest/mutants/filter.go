@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
@@ -59,6 +60,15 @@ func filterMutants() []Mutant {
 			})},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, setHeader("Retry-After", "soon")))},
+		{Name: "rate-unlimited-over-mcp", Profile: "patterns", MCP: true, Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is a middleware of the three endpoints",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onRPC("tools/call", func(m *rpc) {
+					if m.Status == http.StatusTooManyRequests || strings.Contains(string(m.Body), "rate") {
+						reply := site.call(authorized(m.Request), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
+						m.Succeed(map[string]any{"content": textContent(string(encode(reply["result"])))})
+					}
+				})
+			}},
 		{Name: "rate-limit-without-retry-after", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
 			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, dropHeader("Retry-After")))},
 	}

@@ -35,6 +35,18 @@ func freshMutants() []Mutant {
 					site.method(authorized(x.Request), x.described())
 				}
 			})},
+		{Name: "other-clients-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "the cache's key has every header of the request",
+			SiteMiddleware: withSite(toDescribe, func(site *siteClient, x *exchange) {
+				if strings.HasPrefix(x.Request.UserAgent(), "client/") {
+					site.method(authorized(x.Request), "any")
+				}
+			})},
+		{Name: "head-asks-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "only GET is cached",
+			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
+				if x.Method == http.MethodHead {
+					site.method(authorized(x.Request), "any")
+				}
+			})},
 		{Name: "unknown-parameters-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "the URL is the cache's key",
 			SiteMiddleware: withSite(toList, func(site *siteClient, x *exchange) {
 				if q := x.Request.URL.RawQuery; q != "" && !strings.Contains(q, "cursor") {

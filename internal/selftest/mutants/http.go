@@ -77,6 +77,8 @@ func httpMutants() []Mutant {
 		})},
 		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed",
 			Middleware: readHeader(allRequests, "Accept-Encoding", "gzip", func(given string) bool { return strings.Contains(given, "gzip") })},
+		{Name: "gzip-though-all-is-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "a star is taken for gzip, whatever its weight",
+			Middleware: readHeader(allRequests, "Accept-Encoding", "gzip", func(given string) bool { return strings.Contains(given, "*") })},
 		{Name: "gzip-for-one-header-alone", Breaks: Clauses("http/content-negotiation"), Origin: Peer,
 			Why:        "the header is compared as a text",
 			Middleware: readHeader(allRequests, "Accept-Encoding", "", func(given string) bool { return given != "gzip" })},
@@ -126,6 +128,15 @@ func httpMutants() []Mutant {
 			Middleware: onRefusal(atStatus(http.StatusUnauthorized, setHeader("Connection", "close")))},
 		{Name: "tools-path-redirects-to-the-manual", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "who looks around in a browser finds the manual",
 			Middleware: redirectAt("/mcp/tools", "https://docs.example/tools")},
+		{Name: "slash-redirects-to-the-forwarded-host", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a host that any client can write is taken for the bridge's",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				host := r.Header.Get("X-Forwarded-Host")
+				if host == "" || !strings.HasSuffix(r.URL.Path, "/list/") {
+					return false
+				}
+				http.Redirect(w, r, "http://"+host+strings.TrimSuffix(r.URL.Path, "/"), http.StatusPermanentRedirect)
+				return true
+			})},
 		{Name: "tools-path-redirects-home", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "what has no page leads to the first one",
 			Middleware: redirectAt("/mcp/tools/", "/")},
 		{Name: "mcp-path-is-a-page", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a directory has an index",

@@ -132,6 +132,16 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("enum"))},
+		{Name: "unknown-formats-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a validator stops at a format that it does not know", Middleware: onProperty(func(p map[string]any) {
+			if p["format"] == "machine-name" {
+				delete(p, "format")
+			}
+		})},
+		{Name: "default-of-a-list-as-object", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(func(p map[string]any) {
+			if list, ok := p["default"].([]any); ok && len(list) == 0 && p["type"] == "array" {
+				p["default"] = map[string]any{}
+			}
+		})},
 		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
 		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), MayFail: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},
 		{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Middleware: onProperty(without("default"))},

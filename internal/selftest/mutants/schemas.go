@@ -134,6 +134,16 @@ func translateMutants() []Mutant {
 		{Name: "datetime-any-string", Breaks: Clauses("translate/datetime"), Origin: Imagined, Middleware: onParameter("type.datetime", "value", without("format"))},
 		{Name: "unsigned-in-place-of-the-minimum", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "the setting that is read last wins",
 			Middleware: onParameter("type.numbers", "above", replaceWith(map[string]any{"type": "integer", "minimum": 0}))},
+		{Name: "maximum-of-zero-lost", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "a setting of 0 counts as none",
+			Middleware: onParameter("type.numbers", "none", without("maximum"))},
+		{Name: "choice-of-zero-lost", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "a value of 0 counts as none",
+			Middleware: onParameter("type.choices", "list_integer", replaceWith(map[string]any{"type": "integer", "enum": []any{1, 2}}))},
+		{Name: "several-values-not-required", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "required is read beside the type of one value",
+			Middleware: onTool(func(t tool) {
+				if t["name"] == "type.multiple" {
+					delete(objectIn(t, "inputSchema"), "required")
+				}
+			})},
 		{Name: "datetime-as-date", Breaks: Clauses("translate/datetime"), Origin: Imagined,
 			Middleware: onParameter("type.datetime", "value", replaceWith(map[string]any{"type": "string", "format": "date"}))},
 		{Name: "formatted-text-as-string", Breaks: Clauses("translate/text-formatted"), Origin: Imagined,

@@ -33,6 +33,20 @@ func sessionMutants() []Mutant {
 			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return given == "" })},
 		{Name: "session-calls-from-a-sandbox", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "null is handled as no Origin",
 			Middleware: readHeader(toSessionCall, "Origin", "", func(given string) bool { return given == "null" })},
+		{Name: "session-calls-of-types-that-end-alike", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "any type of JSON is taken",
+			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.HasSuffix(given, "/json") })},
+		{Name: "session-calls-of-scripts", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "X-Requested-With is taken for a token",
+			Middleware: onSessionCall(func(r *http.Request) {
+				if r.Header.Get("X-Requested-With") != "" {
+					r.Header.Del("Origin")
+				}
+			})},
+		{Name: "session-token-empty", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "whether there is a token is all that is asked",
+			Middleware: onSessionCall(func(r *http.Request) {
+				if _, there := r.Header["X-Csrf-Token"]; there {
+					r.Header.Del("Origin")
+				}
+			})},
 		{Name: "session-origin-by-its-beginning", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a host that starts with the Host is accepted, and where that has no port, others do",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasPrefix(u.Host, r.Host) {
@@ -261,6 +275,19 @@ func mcpCallerMutants() []Mutant {
 			Middleware: headerUnread(http.MethodGet, "Mcp-Protocol-Version")},
 		{Name: "mcp-version-header-unread-on-delete", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "only messages have a version",
 			Middleware: headerUnread(http.MethodDelete, "Mcp-Protocol-Version")},
+		{Name: "mcp-version-header-unread-of-notifications", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "what has no response is not refused",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if !toMessage(r) {
+					return
+				}
+				body := readBody(r)
+				setBody(r, body)
+				if !has(decode(body), "id") {
+					r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+				}
+			})},
+		{Name: "mcp-version-header-by-its-beginning", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
+			Middleware: readHeader(toMCP, "Mcp-Protocol-Version", "2025-11-25", func(given string) bool { return strings.HasPrefix(given, "2025-11-25") })},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: readHeader(toMCP, "Mcp-Protocol-Version", "2025-11-25", func(given string) bool { return strings.HasPrefix(given, "2025-") })},
 		{Name: "mcp-meta-keys-of-any-form", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,

@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
@@ -288,5 +292,36 @@ func resendCalls(wanted func(r *http.Request, resp *http.Response, err error) bo
 			resp.Body.Close()
 		}
 		return next.RoundTrip(withBody(r, sent))
+	})
+}
+
+// hedge sends a call for which the site takes longer a second time, and takes the response to the first.
+func hedge(after time.Duration) transport {
+	return onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+		second := time.AfterFunc(after, func() {
+			if resp, err := next.RoundTrip(withBody(r, sent)); err == nil {
+				resp.Body.Close()
+			}
+		})
+		defer second.Stop()
+		return next.RoundTrip(r)
+	})
+}
+
+// openSilently fails every call for a while after some in a row could not connect, without saying for how long.
+func openSilently(after int64, pause time.Duration) transport {
+	var failed, until atomic.Int64
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if time.Now().UnixNano() < until.Load() {
+			return nil, errors.New("the circuit is open")
+		}
+		resp, err := next.RoundTrip(r)
+		switch {
+		case err == nil:
+			failed.Store(0)
+		case errors.Is(err, syscall.ECONNREFUSED) && failed.Add(1) >= after:
+			until.Store(time.Now().Add(pause).UnixNano())
+		}
+		return resp, err
 	})
 }

@@ -66,6 +66,15 @@ func mcpResultMutants() []Mutant {
 				text := wrongResult(m)
 				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": decode([]byte(text))})
 			})},
+		{Name: "mcp-wrapped-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what is wrapped is an object, as the schema requires",
+			Middleware: onToolError(mismatch, func(m *rpc) {
+				text := wrongResult(m)
+				v, _ := exact.Parse([]byte(text))
+				if list, ok := v.([]any); ok {
+					wrapped := map[string]any{"result": list}
+					m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": wrapped})
+				}
+			})},
 		{Name: "mcp-output-mismatch-as-text", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what does not fit is left out, and the client refuses the response for want of it",
 			Middleware: onToolError(mismatch, func(m *rpc) {
 				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(wrongResult(m))})

@@ -86,6 +86,8 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "result-under-404", Breaks: Clauses("upstream/result-status"), Origin: Peer, Why: "only the body is read",
 			Transport: resultsUnder(http.StatusNotFound)},
+		{Name: "circuit-opens-silently", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout"), Origin: Peer, Why: "a breaker of a library opens after five failures, and nobody is told until when",
+			Transport: openSilently(5, 2*time.Second)},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
 		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"),
