@@ -63,8 +63,9 @@ func filterMutants() []Mutant {
 		{Name: "rate-unlimited-over-mcp", Profile: "patterns", MCP: true, Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is a middleware of the three endpoints",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onRPC("tools/call", func(m *rpc) {
-					if m.Status == http.StatusTooManyRequests || strings.Contains(string(m.Body), "rate") {
-						reply := site.call(authorized(m.Request), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
+					if strings.Contains(string(m.Body), "too often") {
+						method := strings.Replace(fmt.Sprint(m.Params["name"]), "_", ".", 1)
+						reply := site.call(authorized(m.Request), method, m.Params["arguments"])
 						m.Succeed(map[string]any{"content": textContent(string(encode(reply["result"])))})
 					}
 				})

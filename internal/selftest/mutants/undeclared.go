@@ -68,11 +68,9 @@ func mcpResultMutants() []Mutant {
 			})},
 		{Name: "mcp-wrapped-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what is wrapped is an object, as the schema requires",
 			Middleware: onToolError(mismatch, func(m *rpc) {
-				text := wrongResult(m)
-				v, _ := exact.Parse([]byte(text))
-				if list, ok := v.([]any); ok {
-					wrapped := map[string]any{"result": list}
-					m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": wrapped})
+				if strings.HasSuffix(fmt.Sprint(m.Params["name"]), "list_wrong") {
+					wrong := []any{"three"}
+					m.Succeed(map[string]any{"resultType": "complete", "content": textContent(`["three"]`), "structuredContent": map[string]any{"result": wrong}})
 				}
 			})},
 		{Name: "mcp-output-mismatch-as-text", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what does not fit is left out, and the client refuses the response for want of it",
