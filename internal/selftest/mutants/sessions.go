@@ -41,12 +41,6 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "session-token-empty", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "whether there is a token is all that is asked",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if _, there := r.Header["X-Csrf-Token"]; there {
-					r.Header.Del("Origin")
-				}
-			})},
 		{Name: "session-origin-by-its-beginning", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a host that starts with the Host is accepted, and where that has no port, others do",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasPrefix(u.Host, r.Host) {

@@ -314,7 +314,7 @@ func csrf(ctx context.Context, t *check.T) {
 		"as a multipart form":    {"Content-Type": {"multipart/form-data; boundary=x"}},
 		"without a Content-Type": {"Content-Type": nil},
 		"from another origin":    {"Origin": {"https://elsewhere.invalid"}},
-		"from another origin, by a script that names the bridge": {"Origin": {"https://elsewhere.invalid"}, "Referer": {"http://" + t.Host() + "/"}, "X-Requested-With": {"XMLHttpRequest"}, "X-Csrf-Token": {""}},
+		"from another origin, by a script that names the bridge": {"Origin": {"https://elsewhere.invalid"}, "Referer": {"http://" + t.Host() + "/"}, "X-Requested-With": {"XMLHttpRequest"}},
 		"from a sandbox": {"Origin": {"null"}},
 		"from a host that starts with the bridge's": scenario.LookalikePage(t, ".elsewhere.invalid", send),
 		"from a host that ends with the bridge's":   {"Origin": {"https://elsewhere" + t.Hostname()}},
@@ -322,9 +322,7 @@ func csrf(ctx context.Context, t *check.T) {
 		"as another type that begins alike":         {"Content-Type": {"application/json-seq"}},
 		"as another type that ends alike":           {"Content-Type": {"text/json"}},
 	}) {
-		if _, there := header["X-Csrf-Token"]; !there {
-			header["X-Csrf-Token"] = nil
-		}
+		header["X-Csrf-Token"] = nil
 		t.Row(caller.Who, "", name, func() {
 			t.Mark()
 			r := send(header)
