@@ -182,11 +182,6 @@ func listMutants() []Mutant {
 				*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+strings.ReplaceAll(given, "!", ""), nil)
 			}
 		})},
-		{Name: "cursor-of-a-padded-number", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "050 is a number", Middleware: onBadCursor(func(x *exchange) {
-			if x.Request.URL.Query().Get("cursor") == base64.StdEncoding.EncodeToString([]byte("050")) {
-				*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(50), nil)
-			}
-		})},
 		{Name: "cursor-blank-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "parameters are trimmed", Middleware: onBadCursor(func(x *exchange) {
 			if x.Request.URL.Query().Get("cursor") == " " {
 				*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
