@@ -74,6 +74,7 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
+		{Name: "mcp-unknown-names-remembered", MCP: true, Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "the MCP server keeps what it once looked up", Middleware: rememberUnknown()},
 		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined,
 			Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},
 		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},
@@ -506,6 +507,19 @@ func versionWithout(members ...string) middleware {
 		x.Header.Set("ETag", tag)
 		if strings.Contains(whole, tag) {
 			x.Status, x.Body = http.StatusNotModified, nil
+		}
+	})
+}
+
+// rememberUnknown refuses for good over MCP what was once no tool of a caller.
+func rememberUnknown() middleware {
+	unknown := newMemory[map[string]any]()
+	return onRPC("tools/call", func(m *rpc) {
+		key := fmt.Sprint(authorized(m.Request), m.Params["name"])
+		if failed, known := unknown.get(key); known {
+			m.Response = map[string]any{"jsonrpc": "2.0", "id": m.Response["id"], "error": failed}
+		} else if strings.Contains(string(m.Body), "no tool") {
+			unknown.put(key, objectIn(m.Response, "error"))
 		}
 	})
 }

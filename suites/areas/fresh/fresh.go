@@ -114,6 +114,10 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	arrived := t.ToolName(scenario.Arrival)
 	t.As(check.Agent).Describe(ctx, arrived) // so that a bridge that remembers refusals remembers this one
 	t.As(check.Agent).Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+	session, overMCP := t.MCPBeside(ctx, check.Agent)
+	if overMCP {
+		session.CallTool(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+	}
 	inLanguage := func() *check.Response { // whose list may be kept beside the other
 		return t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Query: url.Values{"name": {arrived}}, Header: http.Header{"Accept-Language": {"fy"}}})
 	}
@@ -159,6 +163,15 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 		var r *check.Response
 		t.Poll(ctx, func() bool { r = inLanguage(); return !refused(r) })
 		news = append(news, r)
+	}
+	if overMCP {
+		var called *check.Response
+		t.Poll(ctx, func() bool {
+			called = session.CallTool(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+			ran, _ := match.BeToolResult().Match(called)
+			return ran
+		})
+		t.Expect(called).To(match.BeToolResult(), "%v after its module was enabled", t.ChangeLimit())
 	}
 	for _, r := range news {
 		t.Expect(r).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
