@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -16,7 +17,7 @@ import (
 // headers and body; "" when in nothing. What differs between two of those is free (dates, request ids). So is what does
 // not differ each time: a clock or a counter may have moved on between two requests.
 func DiffersFromUnknown(ctx context.Context, ask func(ctx context.Context, name string) *check.Response, a *check.Response, name string) (difference string) {
-	first, second := unknownName(name, 'q'), unknownName(name, 'z')
+	first, second := unknownNames(name)
 	for round := range 6 {
 		one := ask(ctx, first)
 		if round == 0 && a.Status == one.Status && a.Code() == one.Code() && partDiffering(a, one, one, name, first, first) == "" {
@@ -54,14 +55,11 @@ func partDiffering(a, one, two *check.Response, name, first, second string) stri
 	return ""
 }
 
-// unknownName is a name of the same length and punctuation that no tool has.
-func unknownName(name string, letter rune) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return letter
-		}
-		return r
-	}, name)
+// unknownNames are two names that no tool has, each near the name in another way: a bridge may say which of the tools that the
+// caller sees is the nearest.
+func unknownNames(name string) (first, second string) {
+	start, end := strings.IndexFunc(name, unicode.IsLetter), strings.LastIndexFunc(name, unicode.IsLetter)
+	return name[:start] + "q" + name[start+1:], name[:end] + "z" + name[end+1:]
 }
 
 // headerNames lists the headers of the responses, but for the one that shows the time.
