@@ -154,21 +154,6 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, "20240229T") }))},
 		{Name: "times-without-a-zone", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "a naive datetime of the language has no zone",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `:00"`) }))},
-		overlooks("empty-text-unchecked", "an empty text is taken for none, which has neither pattern nor format", func(v violation) bool {
-			return v.Received == `string ""` && (v.Keyword == "pattern" || v.Keyword == "format")
-		}),
-		overlooks("one-text-taken-for-a-list", "what is no list is made a list of one, as query strings are read", func(v violation) bool {
-			return v.Keyword == "type" && strings.HasPrefix(v.Received, `string "w`) && strings.Contains(v.Expected, "array")
-		}),
-		overlooks("list-of-one-taken-for-its-text", "query strings of frameworks give lists", func(v violation) bool {
-			return v.Keyword == "type" && v.Received == "array" && strings.Contains(v.Expected, "string")
-		}),
-		overlooks("blanks-at-an-end-not-counted", "texts are trimmed before they are measured", func(v violation) bool {
-			return v.Keyword == "maxLength" && strings.HasSuffix(v.Received, ` "`)
-		}),
-		overlooks("uri-without-scheme", "a parser of references takes a path", func(v violation) bool {
-			return v.Keyword == "format" && v.Received == `string "/path/alone"`
-		}),
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
 		{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer,
@@ -456,11 +441,6 @@ func skipValidation(overlooked func([]violation) bool) func(*siteClient) middlew
 			}
 		})
 	}
-}
-
-// overlooks returns a mutant that leaves some violations to the site.
-func overlooks(name, why string, some func(violation) bool) Mutant {
-	return Mutant{Name: name, Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: why, SiteMiddleware: skipValidation(eachViolation(some))}
 }
 
 // methodAsPost handles another HTTP method on invoke as POST.

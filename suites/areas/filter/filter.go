@@ -180,12 +180,12 @@ func rateLimit(ctx context.Context, t *check.T) {
 	t.Expect(len(t.Drupal.Calls())).To(Equal(sent-1), check.Mismatch("a call over the rate", "it to reach no method", "it at the site"))
 	if byMCP {
 		refused := false
-		for range most {
-			ran, _ := match.BeToolResult().Match(session.CallTool(ctx, known, check.Args{}))
-			if refused = !ran; refused {
-				break
+		t.Unrecorded(func() { // how many there are depends on how soon the limit lets the next one pass
+			for n := 0; n < most && !refused; n++ {
+				ran, _ := match.BeToolResult().Match(session.CallTool(ctx, known, check.Args{}))
+				refused = !ran
 			}
-		}
+		})
 		t.Row(busy.Who, known, "by tools/call", func() {
 			t.Expect(refused).To(BeTrue(), check.Mismatch(fmt.Sprintf("%d tools/call over the rate", most), "a refusal", "results only"))
 		})
