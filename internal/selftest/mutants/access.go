@@ -75,7 +75,8 @@ func accessMutants() []Mutant {
 		{Name: "password-folded", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a column compares texts by a collation", Middleware: acceptLoosePassword(func(p string) string {
 			return strings.ReplaceAll(p, "ſ", "s")
 		})},
-		{Name: "credentials-keyed-without-scheme", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "a cache is keyed by what stands behind the scheme",
+		{Name: "credentials-keyed-without-scheme", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "a cache is keyed by what stands behind the scheme",
 			Middleware: acceptAlike(func(r *http.Request) string {
 				if !toList(r) {
 					return ""
@@ -170,7 +171,8 @@ func accessMutants() []Mutant {
 				r.Header.Del("Authorization")
 			}
 		})},
-		{Name: "list-cursor-before-permission", Breaks: Clauses("access/list-403"), MayFail: Clauses("errors/precedence"), Origin: Peer, Why: "parameters are read before the caller is asked for",
+		{Name: "list-cursor-before-permission", Breaks: Clauses("access/list-403"), MayFail: Clauses("errors/precedence"), Origin: Peer,
+			Why: "parameters are read before the caller is asked for",
 			Middleware: onResponse(toList, atStatus(http.StatusForbidden, func(x *exchange) {
 				if strings.HasPrefix(x.Request.URL.Query().Get("cursor"), "!") {
 					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is none of this list.")

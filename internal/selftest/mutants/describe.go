@@ -174,15 +174,16 @@ func describeMutants() []Mutant {
 // describeVariants add to a description, or refuse a repeated name.
 func describeVariants() []Mutant {
 	return []Mutant{
-		{Name: "suggests-visible-names", Why: "which of the caller's own tools is near says nothing of others", Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
-			_, rest, _ := strings.Cut(x.described(), ".")
-			list := x.Send(http.MethodGet, strings.Replace(x.Request.URL.Path, "describe", "list", 1), nil)
-			list.eachTool(func(t tool) {
-				if name, _ := t["name"].(string); rest != "" && strings.HasSuffix(name, "."+rest) {
-					x.Refuse(http.StatusNotFound, "tool_not_found", x.errorMessage()+" Did you mean "+name+"?")
-				}
-			})
-		}))},
+		{Name: "suggests-visible-names", Why: "which of the caller's own tools is near says nothing of others",
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, func(x *exchange) {
+				_, rest, _ := strings.Cut(x.described(), ".")
+				list := x.Send(http.MethodGet, strings.Replace(x.Request.URL.Path, "describe", "list", 1), nil)
+				list.eachTool(func(t tool) {
+					if name, _ := t["name"].(string); rest != "" && strings.HasSuffix(name, "."+rest) {
+						x.Refuse(http.StatusNotFound, "tool_not_found", x.errorMessage()+" Did you mean "+name+"?")
+					}
+				})
+			}))},
 		{Name: "describe-says-more", Why: "describe may return more members than list", Middleware: onDescribed(func(_ *exchange, t tool) any {
 			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
 			return t

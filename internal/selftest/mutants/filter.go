@@ -60,7 +60,8 @@ func filterMutants() []Mutant {
 			})},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, setHeader("Retry-After", "soon")))},
-		{Name: "rate-unlimited-over-mcp", Profile: "patterns", MCP: true, Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is a middleware of the three endpoints",
+		{Name: "rate-unlimited-over-mcp", Profile: "patterns", MCP: true, Breaks: Clauses("filter/rate-limit"), Origin: Peer,
+			Why: "the limit is a middleware of the three endpoints",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onRPC("tools/call", func(m *rpc) {
 					if strings.Contains(string(m.Body), "too often") {

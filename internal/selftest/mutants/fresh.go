@@ -74,7 +74,8 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
-		{Name: "mcp-unknown-names-remembered", MCP: true, Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "the MCP server keeps what it once looked up", Middleware: rememberUnknown()},
+		{Name: "mcp-unknown-names-remembered", MCP: true, Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "the MCP server keeps what it once looked up",
+			Middleware: rememberUnknown()},
 		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined,
 			Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},
 		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},

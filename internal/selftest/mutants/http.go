@@ -128,7 +128,8 @@ func httpMutants() []Mutant {
 			Middleware: onRefusal(atStatus(http.StatusUnauthorized, setHeader("Connection", "close")))},
 		{Name: "tools-path-redirects-to-the-manual", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "who looks around in a browser finds the manual",
 			Middleware: redirectAt("/mcp/tools", "https://docs.example/tools")},
-		{Name: "slash-redirects-to-the-forwarded-host", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a host that any client can write is taken for the bridge's",
+		{Name: "slash-redirects-to-the-forwarded-host", Breaks: Clauses("http/trailing-and-case"), Origin: Peer,
+			Why: "a host that any client can write is taken for the bridge's",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				host := r.Header.Get("X-Forwarded-Host")
 				if host == "" || !strings.HasSuffix(r.URL.Path, "/list/") {

@@ -90,19 +90,21 @@ func invokeMutants() []Mutant {
 				}
 				return map[string]any{"value": v}
 			})},
-		{Name: "result-zero-as-text-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "empty(\"0\") is true", Middleware: onResult(func(v any) any {
-			if v == "0" {
-				return nil
-			}
-			return v
-		})},
+		{Name: "result-zero-as-text-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "empty(\"0\") is true",
+			Middleware: onResult(func(v any) any {
+				if v == "0" {
+					return nil
+				}
+				return v
+			})},
 		{Name: "result-list-of-booleans-as-numbers", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(func(v any) any {
 			if list, ok := v.([]any); ok && len(list) == 1 && list[0] == true {
 				return []any{1}
 			}
 			return v
 		})},
-		{Name: "result-without-what-the-schema-does-not-declare", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a validator of the language strips unknown members",
+		{Name: "result-without-what-the-schema-does-not-declare", Breaks: Clauses("invoke/result-exact"), Origin: Peer,
+			Why: "a validator of the language strips unknown members",
 			Middleware: onInvoke(func(x *exchange) {
 				if object := x.Object(); x.invoked() == "result.record" && x.Status == http.StatusOK {
 					delete(objectIn(object, "result"), "more")
@@ -132,7 +134,8 @@ func invokeMutants() []Mutant {
 		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module,
 			Middleware: onNullResult(refuse(http.StatusInternalServerError, "execution_error", "Internal Error"))},
 		{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
-		{Name: "null-result-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Peer, Claims: "output-validation", Why: "no result is no result to check",
+		{Name: "null-result-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Peer, Claims: "output-validation",
+			Why: "no result is no result to check",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvalidResult(func(x *exchange) {
 					reply := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])

@@ -119,14 +119,16 @@ func invokeRequestMutants() []Mutant {
 				call["arguments"] = map[string]any{}
 			}
 		}))},
-		{Name: "params-taken-for-arguments", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "JSON-RPC has params", Middleware: onBody(onCallObject(func(call map[string]any) {
-			if params, ok := call["params"]; ok && !has(call, "arguments") {
-				call["arguments"] = params
-			}
-		}))},
-		{Name: "call-of-mcp-taken", Breaks: Clauses("invoke/missing-name"), Origin: Peer, Why: "one handler takes both forms", Middleware: onBody(onCallObject(func(call map[string]any) {
-			maps.Copy(call, objectIn(call, "params"))
-		}))},
+		{Name: "params-taken-for-arguments", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "JSON-RPC has params",
+			Middleware: onBody(onCallObject(func(call map[string]any) {
+				if params, ok := call["params"]; ok && !has(call, "arguments") {
+					call["arguments"] = params
+				}
+			}))},
+		{Name: "call-of-mcp-taken", Breaks: Clauses("invoke/missing-name"), Origin: Peer, Why: "one handler takes both forms",
+			Middleware: onBody(onCallObject(func(call map[string]any) {
+				maps.Copy(call, objectIn(call, "params"))
+			}))},
 		{Name: "body-ends-at-a-semicolon", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the parser reads what JavaScript would",
 			Middleware: onBody(func(body []byte) []byte { return bytes.TrimSuffix(body, []byte(";")) })},
 		{Name: "equal-members-taken", Breaks: Clauses("invoke/duplicate-members"), Origin: Peer, Why: "two that say the same do no harm",
@@ -138,7 +140,8 @@ func invokeRequestMutants() []Mutant {
 				}
 				body := readBody(r)
 				setBody(r, body)
-				return bytes.Contains(body, bytes.Repeat([]byte(`{"a":`), 1000)) && refuseAt(w, r, http.StatusInternalServerError, "internal_error", "The request failed.")
+				deep := bytes.Contains(body, bytes.Repeat([]byte(`{"a":`), 1000))
+				return deep && refuseAt(w, r, http.StatusInternalServerError, "internal_error", "The request failed.")
 			})},
 		{Name: "arguments-zero-run", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "`empty(0)` is true", Middleware: onBody(func(body []byte) []byte {
 			return bytes.Replace(body, []byte(`"arguments":0}`), []byte(`"arguments":{}}`), 1)

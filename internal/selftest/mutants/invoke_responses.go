@@ -215,14 +215,16 @@ func invokeErrorMutants() []Mutant {
 				x.Refuse(x.Status, "execution_error", "")
 			}
 		})},
-		{Name: "not-found-by-its-message", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "an error is classified by words of its message", Middleware: onFailure(func(x *exchange) {
-			if strings.HasSuffix(x.errorMessage(), "not found") {
-				x.Refuse(http.StatusNotFound, "tool_not_found", x.errorMessage())
-			}
-		})},
-		{Name: "place-of-perl-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "die() adds where it was", Middleware: onCode("upstream_error", func(x *exchange) {
-			x.Refuse(x.Status, "upstream_error", "Premature connection close at /usr/share/perl5/Mojo/Promise.pm line 21.")
-		})},
+		{Name: "not-found-by-its-message", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "an error is classified by words of its message",
+			Middleware: onFailure(func(x *exchange) {
+				if strings.HasSuffix(x.errorMessage(), "not found") {
+					x.Refuse(http.StatusNotFound, "tool_not_found", x.errorMessage())
+				}
+			})},
+		{Name: "place-of-perl-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "die() adds where it was",
+			Middleware: onCode("upstream_error", func(x *exchange) {
+				x.Refuse(x.Status, "upstream_error", "Premature connection close at /usr/share/perl5/Mojo/Promise.pm line 21.")
+			})},
 		{Name: "parser-exception-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the message of a parser begins with its class", Middleware: onCode("invalid_json", func(x *exchange) {
 			x.Refuse(x.Status, "invalid_json", "com.fasterxml.jackson.core.JsonParseException: Unexpected character ('h')")
 		})},
@@ -266,7 +268,8 @@ func invokeErrorMutants() []Mutant {
 			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
 				return fromMCP(r) && err == nil && resp.StatusCode == http.StatusBadGateway
 			})},
-		{Name: "late-calls-sent-twice", Breaks: Clauses("invoke/runs-once"), MayFail: Clauses("load/slow-method-isolated", "upstream/timeout", "upstream/cancel"), Origin: Peer,
+		{Name: "late-calls-sent-twice", Breaks: Clauses("invoke/runs-once"),
+			MayFail: Clauses("load/slow-method-isolated", "upstream/timeout", "upstream/cancel"), Origin: Peer,
 			Why: "a client hedges: whichever of two responses comes first is taken", Transport: hedge(testbed.UpstreamTimeout / 3)},
 		{Name: "retries-when-told-when", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client repeats what Retry-After permits",
 			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
@@ -288,7 +291,8 @@ func invokeErrorMutants() []Mutant {
 		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"),
 			MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module,
 			Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent
-		{Name: "equal-calls-share-a-run", Breaks: Clauses("invoke/not-cached"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "read-only calls that are alike wait for one response",
+		{Name: "equal-calls-share-a-run", Breaks: Clauses("invoke/not-cached"), MayFail: Clauses("upstream/cancel"), Origin: Peer,
+			Why: "read-only calls that are alike wait for one response",
 			Middleware: shareFlights(toCall, func(r *http.Request, body []byte) string {
 				return authorized(r) + r.Header.Get("Cookie") + string(body)
 			}, func(*exchange) {})},

@@ -172,27 +172,33 @@ func listMutants() []Mutant {
 					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(int(n)), nil)
 				}
 			})},
-		{Name: "cursor-without-base64", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "a bare number is taken as well", Middleware: onBadCursor(func(x *exchange) {
-			if n, err := strconv.Atoi(x.Request.URL.Query().Get("cursor")); err == nil && n > 0 {
-				*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(n), nil)
-			}
-		})},
-		{Name: "cursor-among-other-characters", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "the decoder passes over what is no base64", Middleware: onBadCursor(func(x *exchange) {
-			if given := x.Request.URL.Query().Get("cursor"); strings.Contains(given, "!T") {
-				*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+strings.ReplaceAll(given, "!", ""), nil)
-			}
-		})},
-		{Name: "cursor-blank-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "parameters are trimmed", Middleware: onBadCursor(func(x *exchange) {
-			if x.Request.URL.Query().Get("cursor") == " " {
-				*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
-			}
-		})},
-		{Name: "cursor-of-too-many-digits-500", Breaks: Clauses("list/cursor-malformed"), Origin: Peer, Why: "Python's int() refuses more than 4300 digits with another exception", Middleware: onBadCursor(func(x *exchange) {
-			if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); len(raw) > 4300 && raw[0] == '9' {
-				x.Refuse(http.StatusInternalServerError, "internal_error", "The request failed.")
-			}
-		})},
-		{Name: "pages-of-whoever-listed-last", Breaks: Clauses("list/cursor-other-caller"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the list that is kept for further pages is one for all callers",
+		{Name: "cursor-without-base64", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "a bare number is taken as well",
+			Middleware: onBadCursor(func(x *exchange) {
+				if n, err := strconv.Atoi(x.Request.URL.Query().Get("cursor")); err == nil && n > 0 {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(n), nil)
+				}
+			})},
+		{Name: "cursor-among-other-characters", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "the decoder passes over what is no base64",
+			Middleware: onBadCursor(func(x *exchange) {
+				if given := x.Request.URL.Query().Get("cursor"); strings.Contains(given, "!T") {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+strings.ReplaceAll(given, "!", ""), nil)
+				}
+			})},
+		{Name: "cursor-blank-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "parameters are trimmed",
+			Middleware: onBadCursor(func(x *exchange) {
+				if x.Request.URL.Query().Get("cursor") == " " {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
+				}
+			})},
+		{Name: "cursor-of-too-many-digits-500", Breaks: Clauses("list/cursor-malformed"), Origin: Peer,
+			Why: "Python's int() refuses more than 4300 digits with another exception",
+			Middleware: onBadCursor(func(x *exchange) {
+				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); len(raw) > 4300 && raw[0] == '9' {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "The request failed.")
+				}
+			})},
+		{Name: "pages-of-whoever-listed-last", Breaks: Clauses("list/cursor-other-caller"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer,
+			Why:        "the list that is kept for further pages is one for all callers",
 			Middleware: pagesOfTheLast()},
 		{Name: "cursor-garbage-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Module,
 			Middleware: onResponse(toList, atStatus(http.StatusBadRequest, func(x *exchange) { *x = *x.Send(http.MethodGet, x.Request.URL.Path, nil) }))},

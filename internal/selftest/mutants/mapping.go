@@ -132,11 +132,12 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("enum"))},
-		{Name: "unknown-formats-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a validator stops at a format that it does not know", Middleware: onProperty(func(p map[string]any) {
-			if p["format"] == "machine-name" {
-				delete(p, "format")
-			}
-		})},
+		{Name: "unknown-formats-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a validator stops at a format that it does not know",
+			Middleware: onProperty(func(p map[string]any) {
+				if p["format"] == "machine-name" {
+					delete(p, "format")
+				}
+			})},
 		{Name: "default-of-a-list-as-object", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(func(p map[string]any) {
 			if list, ok := p["default"].([]any); ok && len(list) == 0 && p["type"] == "array" {
 				p["default"] = map[string]any{}

@@ -269,7 +269,8 @@ func mcpCallerMutants() []Mutant {
 			Middleware: headerUnread(http.MethodGet, "Mcp-Protocol-Version")},
 		{Name: "mcp-version-header-unread-on-delete", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "only messages have a version",
 			Middleware: headerUnread(http.MethodDelete, "Mcp-Protocol-Version")},
-		{Name: "mcp-version-header-unread-of-notifications", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer, Why: "what has no response is not refused",
+		{Name: "mcp-version-header-unread-of-notifications", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
+			Why: "what has no response is not refused",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if !toMessage(r) {
 					return

@@ -66,11 +66,12 @@ func mcpResultMutants() []Mutant {
 				text := wrongResult(m)
 				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": decode([]byte(text))})
 			})},
-		{Name: "mcp-wrapped-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what is wrapped is an object, as the schema requires",
+		{Name: "mcp-wrapped-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer,
+			Why: "what is wrapped is an object, as the schema requires",
 			Middleware: onToolError(mismatch, func(m *rpc) {
 				if strings.HasSuffix(fmt.Sprint(m.Params["name"]), "list_wrong") {
-					wrong := []any{"three"}
-					m.Succeed(map[string]any{"resultType": "complete", "content": textContent(`["three"]`), "structuredContent": map[string]any{"result": wrong}})
+					wrong := map[string]any{"result": []any{"three"}}
+					m.Succeed(map[string]any{"resultType": "complete", "content": textContent(`["three"]`), "structuredContent": wrong})
 				}
 			})},
 		{Name: "mcp-output-mismatch-as-text", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what does not fit is left out, and the client refuses the response for want of it",

@@ -101,7 +101,8 @@ func upstreamMutants() []Mutant {
 		overlooks("uri-without-scheme", "a parser of references takes a path", func(v violation) bool {
 			return v.Keyword == "format" && v.Received == `string "/path/alone"`
 		}),
-		{Name: "circuit-opens-silently", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout"), Origin: Peer, Why: "a breaker of a library opens after five failures, and nobody is told until when",
+		{Name: "circuit-opens-silently", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout"), Origin: Peer,
+			Why:       "a breaker of a library opens after five failures, and nobody is told until when",
 			Transport: openSilently(5, 2*time.Second)},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
