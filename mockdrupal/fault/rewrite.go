@@ -70,6 +70,9 @@ func wrongID(id []byte) []byte {
 	return []byte("424242")
 }
 
+// is returns the same id whatever the request's is.
+func is(id string) func([]byte) []byte { return func([]byte) []byte { return []byte(id) } }
+
 func otherType(id []byte) []byte {
 	if len(id) > 0 && id[0] == '"' {
 		return []byte("424242")

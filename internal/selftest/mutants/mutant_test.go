@@ -103,8 +103,8 @@ func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
 			if _, password, _ := x.Request.BasicAuth(); password == "" && x.Status == http.StatusUnauthorized {
 				x.Status = http.StatusInternalServerError
 			}
-		}), []reports.Finding{{Identity: "a digest"}, {Identity: "an unknown scheme"}, {Identity: "no base64"}, {Identity: "no base64 characters"}, {Identity: "no colon"},
-			{Identity: "no scheme"}, {Identity: "nothing after the scheme"}, {Identity: "the scheme alone"}}},
+		}), []reports.Finding{{Identity: "a digest"}, {Identity: "an unknown scheme"}, {Identity: "no base64"},
+			{Identity: "no base64 characters"}, {Identity: "no colon"}, {Identity: "no scheme"}, {Identity: "nothing after the scheme"}, {Identity: "the scheme alone"}}},
 		{"errors/status-agrees", onRefusal(func(x *exchange) {
 			if who := caller(x.Request); who == "outsider" || who == "norpc" {
 				x.Status = http.StatusOK

@@ -272,12 +272,7 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-version-header-unread-of-notifications", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
 			Why: "what has no response is not refused",
 			Middleware: beforeBridge(func(r *http.Request) {
-				if !toMessage(r) {
-					return
-				}
-				body := readBody(r)
-				setBody(r, body)
-				if !has(decode(body), "id") {
+				if toMessage(r) && !has(decode(peekBody(r)), "id") {
 					r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 				}
 			})},

@@ -385,7 +385,8 @@ func language(ctx context.Context, t *check.T) {
 	other := scenario.NewCaller(t)
 	if sent := asked("", func(http.Header) { other.List(ctx) }); len(sent) > 0 {
 		t.Row(other.Who, "", "no language, on the connection of a caller who asked for cy", func() {
-			t.Expect(sent[0]).NotTo(ContainSubstring("cy"), check.Mismatch("list without Accept-Language", "a discovery request without the language of another caller", "one with Accept-Language: "+sent[0]))
+			t.Expect(sent[0]).NotTo(ContainSubstring("cy"),
+				check.Mismatch("list without Accept-Language", "a discovery request without the language of another caller", "one with Accept-Language: "+sent[0]))
 		})
 	}
 	who = scenario.NewCaller(t) // no list of another language is cached
