@@ -36,7 +36,7 @@ func checkEnvironment(names []string) error {
 			return usagef("--env takes a name without a value, because others can read a command line: set %s in the environment and give --env %s", before, before)
 		}
 		if _, ok := os.LookupEnv(name); !ok {
-			return usagef("--env %s: the environment variable %s is not set", name, name)
+			return usagef("--env %s, or env in the configuration: the environment variable %s is not set: set it, if only to nothing, or leave it out", name, name)
 		}
 	}
 	return nil

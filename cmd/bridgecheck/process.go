@@ -339,8 +339,11 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 	var strange time.Time // since when something responds that is no bridge
 	last := sighting{seen: "nothing"}
 	for {
+		began := time.Now()
 		if sight := look(limit, via, url, ask); limit.Err() == nil {
 			last = sight
+		} else if waited := time.Since(began); waited > time.Second { // a refused connection says so at once
+			last = sighting{seen: fmt.Sprintf("no response for %v to the request under way", waited.Round(100*time.Millisecond))}
 		}
 		switch {
 		case last.bridge:

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
@@ -45,4 +47,15 @@ func TestWhatRespondsAsABridge(t *testing.T) {
 		got = look(t.Context(), server.Client(), server.URL, ask)
 		must.Expect(t, !got.bridge && !got.strange && got.seen != "", "%s, with nothing there: got %+v", name, got)
 	}
+}
+
+// A program that takes connections and never responds is not described as one that refuses them, which it did before.
+func TestWhoWasWaitedForIsNotRefused(t *testing.T) {
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	log := must.Get(createLog(t.TempDir(), nil))(t)
+	defer log.Close()
+	p := &process{command: "silent", log: log, exited: make(chan struct{})}
+	err := p.awaitReady(t.Context(), "http://"+silent.Addr().String(), 1500*time.Millisecond, []string{"tools"})
+	must.Say(t, err, "last seen: no response for 1.")
 }

@@ -380,7 +380,7 @@ func listsByMCP(ctx context.Context, t *check.T, revision check.Revision, who ch
 		if !revision.Stateless() { // mcp/stateless-2026 tests those
 			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
-		t.Expect(page).To(match.Conform("`_meta` with keys in the form of the specification", func(a *check.Response) string { return metaKeyFault(a.RPCResult()) }))
+		t.Expect(page).To(match.Conform("`_meta` with keys in the form of the specification: labels and a slash or nothing, then a name of letters, digits, - _ and .", func(a *check.Response) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
 	t.Expect(last).To(match.Conform("no `nextCursor` on the last page", func(a *check.Response) string {

@@ -105,7 +105,7 @@ func head(ctx context.Context, t *check.T) {
 			}
 			t.Row(who, "", what, func() {
 				t.Expect(head).To(haveHeadOf(get, again))
-				t.Expect(string(body)).To(BeEmpty(), check.Mismatch(head.Subject(), "no body", exact.Cut(client.OneLine(string(body)), 100)))
+				t.Expect(string(body)).To(BeEmpty(), check.Mismatch(head.Subject(), "no body", fmt.Sprintf("%q", exact.Cut(string(body), 100))))
 			})
 		}
 	}
