@@ -201,6 +201,9 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	w.row("missed", strings.Join(row.Missed(), " "))
 	w.row("unexpected", strings.Join(row.Unexpected(), " "))
 	w.row("first", row.First)
+	if len(row.NotTestable) > 0 { // as on a machine that is overloaded
+		w.row("not testable", strings.Join(row.NotTestable, " "))
+	}
 	if row.Problem != "" {
 		w.row("problem", row.Problem)
 	}

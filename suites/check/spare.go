@@ -70,7 +70,10 @@ func (t *T) Refusable() Identity {
 	if !t.Spares() || t.Drupal == nil {
 		return Agent
 	}
-	t.refusals.refusable.Do(func() { t.refusals.name = t.Drupal.NewUser(t.Permissions(Agent)...) })
+	t.refusals.refusable.Do(func() {
+		t.refusals.name = t.Drupal.NewUser(t.Permissions(Agent)...)
+		t.Drupal.Share(t.refusals.name)
+	})
 	if _, there := t.Drupal.Site().User(string(t.refusals.name)); !there { // another site was put in place meanwhile
 		return t.Drupal.NewUser(t.Permissions(Agent)...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
@@ -43,6 +44,16 @@ func KeepEnvelope() OmegaMatcher {
 			}
 		}
 		return ""
+	})
+}
+
+// HaveDocumentedCode matches a refusal with a code of the documented set; MCP has codes of its own.
+func HaveDocumentedCode(all *contract.Contract) OmegaMatcher {
+	return Conform("a code of the documented set", func(r *check.Response) string {
+		if r.IsView() || all.DocumentedCode(r.Code()) {
+			return ""
+		}
+		return fmt.Sprintf("%q", r.Code())
 	})
 }
 

@@ -26,7 +26,8 @@ func WithArrival(d *site.Drupal, schema, leaving string) *fixtures.Site {
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == Arrival })
 	if schema != "" {
 		site.Methods = append([]fixtures.Method{{ID: Arrival, Usage: "Has just arrived", Access: []string{fixtures.AccessContent},
-			MCP:       &fixtures.Tool{Title: "Arrival"},
+			MCP:       &fixtures.Tool{Title: "Arrival", Annotations: fixtures.Raw(`{"idempotentHint":true}`)},
+			Output:    fixtures.Raw(`{"type":"object","properties":{"kind":{"type":"string"}}}`),
 			Params:    []fixtures.Param{{Name: ArrivalParam, Schema: fixtures.Raw(schema), Required: true, Description: "What it takes"}},
 			Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}}}, site.Methods...)
 	}

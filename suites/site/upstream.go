@@ -37,6 +37,8 @@ type Upstream struct {
 	armed    atomic.Int32
 	used     atomic.Bool                      // the running check looked at the site or changed it
 	cleanup  func(undo func(context.Context)) // of the running check
+	check    int64                            // the number of the running check
+	accounts sync.Map                         // name → the number of the check that made the account, and alone uses it
 }
 
 // Begin starts the view of a check, whose faults are disarmed by its clean-up.
@@ -44,6 +46,7 @@ func (u *Upstream) Begin(cleanup func(undo func(context.Context))) {
 	if u != nil {
 		u.Mark()
 		u.cleanup = cleanup
+		u.check++
 		u.used.Store(false)
 	}
 }
@@ -72,7 +75,8 @@ func (u *Upstream) Mark() {
 }
 
 // Journal lists the requests that reached the site since the check began or since the last Mark. If the journal has dropped
-// some of them, the running check is not testable.
+// some of them, the running check is not testable. What arrives late of an earlier check, which no longer waited for it, is left out:
+// it is known by its account.
 func (u *Upstream) Journal() []mockdrupal.Entry {
 	u.Use()
 	if u.caused != nil {
@@ -82,7 +86,10 @@ func (u *Upstream) Journal() []mockdrupal.Entry {
 	if lost := journal.Lost(u.since); lost > 0 {
 		panic(NotTestable(fmt.Sprintf("the site's journal has dropped %d requests of this check", lost)))
 	}
-	return journal.Entries(u.since)
+	return slices.DeleteFunc(journal.Entries(u.since), func(e mockdrupal.Entry) bool {
+		by, made := u.accounts.Load(e.User)
+		return made && by != u.check
+	})
 }
 
 // Calls lists the JSON-RPC calls in the journal, of the given methods or of all.

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -124,6 +125,8 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 			}
 		})},
+		{Name: "errors-name-the-last-call", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the name of the tool is a field of an object that all requests share",
+			Middleware: nameLastCall()},
 		{Name: "flights-shared-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
 			Why:        "who asks while a fetch for the same account runs waits for that one, whatever the password is",
 			Middleware: shareFlightByName()},
@@ -608,6 +611,21 @@ func shareResultAfterDescribe() middleware {
 			described = ""
 		}
 	})
+}
+
+// nameLastCall gives an error of a call the name of the tool whose call began last.
+func nameLastCall() middleware {
+	var last atomic.Value
+	return chain(onInvoke(func(x *exchange) {
+		if name, _ := last.Load().(string); x.Status == http.StatusInternalServerError {
+			x.Body = bytes.ReplaceAll(x.Body, []byte(x.invoked()), []byte(name))
+		}
+	}), beforeBridge(func(r *http.Request) {
+		if toInvoke(r) {
+			name, _ := decode(peekBody(r))["name"].(string)
+			last.Store(name)
+		}
+	}))
 }
 
 // lastCallerOfMCP sends each tools/call to the site as the last caller of one.

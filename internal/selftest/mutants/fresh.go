@@ -71,6 +71,8 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("access/no-cross-talk", "fresh/per-user-ttl"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
 			return cacheViews(toList, now, true)
 		}),
+		{Name: "list-refreshed-behind-the-response", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer,
+			Why: "stale-while-revalidate: whoever asks first after the TTL gets the old list", Middleware: refreshBehind()},
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
@@ -95,6 +97,10 @@ func freshMutants() []Mutant {
 		{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
+		{Name: "tools-kept-by-what-they-take", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by name, description and parameters",
+			Middleware: keepMembers([]string{"description", "inputSchema"}, "outputSchema", "title", "annotations")},
+		{Name: "descriptions-kept-with-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by their schemas",
+			Middleware: keepMembers([]string{"inputSchema", "outputSchema"}, "description")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
 			Middleware: onInvoke(func(x *exchange) {
 				if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
@@ -249,6 +255,25 @@ func cacheViews(matches func(*http.Request) bool, now func() time.Time, prolonge
 	}))
 }
 
+// refreshBehind shows each caller the list that was fetched for the last request.
+func refreshBehind() middleware {
+	lists := newMemory[[]byte]()
+	return chain(beforeBridge(func(r *http.Request) {
+		if toInvalidate(r) {
+			lists.clear()
+		}
+	}), onResponse(toList, func(x *exchange) {
+		if x.Method != http.MethodGet || x.Status != http.StatusOK {
+			return
+		}
+		key, fetched := authorized(x.Request)+x.Request.URL.String(), x.Body
+		if last, known := lists.get(key); known {
+			x.Body = last
+		}
+		lists.put(key, fetched)
+	}))
+}
+
 // keepVersions takes what a list was last for the one that is asked about.
 func keepVersions() middleware {
 	versions := newMemory[string]()
@@ -284,6 +309,22 @@ func keepFirstDescription(name string) middleware {
 	return onResponse(toDescribe, func(x *exchange) {
 		if x.Status == http.StatusOK && x.Request.URL.Query().Get("name") == name {
 			x.Body = first.keep(name, x.Body)
+		}
+	})
+}
+
+// keepMembers shows a tool's members as they were first, as long as the others of the key are the same.
+func keepMembers(key []string, members ...string) middleware {
+	first := newMemory[any]()
+	return onTool(func(t tool) {
+		of := fmt.Sprint(t["name"])
+		for _, member := range key {
+			of += string(encode(t[member]))
+		}
+		for _, member := range members {
+			if t[member] != nil {
+				t[member] = first.keep(of+member, t[member])
+			}
 		}
 	})
 }

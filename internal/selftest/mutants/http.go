@@ -153,7 +153,15 @@ func httpMutants() []Mutant {
 				x.page(x.Status, "Log in")
 			}
 		})},
-		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies()},
+		{Name: "verbs-overridden", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "a framework lets a header of a POST say the verb",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if verb := r.Header.Get("X-HTTP-Method-Override"); verb != "" && r.Method == http.MethodPost {
+					r.Method = verb
+				}
+			})},
+		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies(func(*http.Request) bool { return true })},
+		{Name: "one-call-read-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Peer, Why: "a slow body of a caller who is known holds a lock that all calls wait for",
+			Middleware: lockBodies(func(r *http.Request) bool { return toInvoke(r) && authorized(r) != "" })},
 	}
 }
 
@@ -161,6 +169,12 @@ func httpMutants() []Mutant {
 func httpVariants() []Mutant {
 	return []Mutant{
 		{Name: "reference", Why: "the reference bridge itself", MCP: true},
+		{Name: "closes-after-successes", Why: "RFC 9112 section 9.6: a server may close after any response that says so, and http/keep-alive-after-error is about refusals",
+			Middleware: onResponse(allRequests, func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Header.Set("Connection", "close")
+				}
+			})},
 		{Name: "early-hints", Why: "RFC 8297: 103 may come before any response; clients that do not know it skip it",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.ProtoAtLeast(1, 1) {
@@ -421,9 +435,12 @@ func onOtherPaths(change func(x *exchange)) middleware {
 }
 
 // lockBodies reads all request bodies under one lock.
-func lockBodies() middleware {
+func lockBodies(matches func(*http.Request) bool) middleware {
 	var mu sync.Mutex
 	return beforeBridge(func(r *http.Request) {
+		if !matches(r) {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if isSmall(r) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
@@ -74,6 +75,19 @@ func invokeMutants() []Mutant {
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
 		{Name: "result-decoded-in-blocks", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "each block that arrives is decoded by itself",
 			Middleware: onInvoke(func(x *exchange) { x.Body = decodedInBlocks(x.Body) })},
+		{Name: "times-of-results-as-texts", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "created and changed are taken for times and written as ISO 8601",
+			Middleware: onResult(func(v any) any {
+				return mapValues(v, func(v any) any {
+					object, _ := v.(map[string]any)
+					for _, name := range []string{"created", "changed"} {
+						if n, ok := object[name].(json.Number); ok {
+							seconds, _ := n.Int64()
+							object[name] = time.Unix(seconds, 0).UTC().Format(time.RFC3339)
+						}
+					}
+					return v
+				})
+			})},
 		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
 		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
 			Middleware: onResult(func(v any) any {
@@ -228,6 +242,19 @@ func invokeMutants() []Mutant {
 func invokeVariants() []Mutant {
 	return []Mutant{
 		{Name: "output-refused", Why: "results are validated against their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
+		{Name: "parameters-by-json-pointer", Why: "Ajv's instancePath, which the fix names, escapes a slash and a tilde (RFC 6901)",
+			Middleware: onError(func(_ *exchange, e map[string]any) {
+				e["data"] = mapValues(e["data"], func(v any) any {
+					detail, _ := v.(map[string]any)
+					if name, _ := detail["parameter"].(string); strings.ContainsAny(name, "/~") {
+						detail["parameter"] = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+					}
+					return v
+				})
+				if e["data"] == nil {
+					delete(e, "data")
+				}
+			})},
 		{Name: "empty-name-404", Why: "an empty name on invoke may give 404", Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if call["name"] == "" && x.Status == http.StatusBadRequest {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)

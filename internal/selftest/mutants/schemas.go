@@ -226,6 +226,15 @@ func translateMutants() []Mutant {
 					delete(s, "description")
 				}
 			})},
+		{Name: "default-of-several-at-the-items", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "a field of several values is a list of what one would be",
+			Middleware: onParameter("type.multiple", "up_to_three", func(s map[string]any) {
+				if items := objectIn(s, "items"); items != nil && s["default"] != nil {
+					items["default"] = s["default"]
+					delete(s, "default")
+				}
+			})},
+		{Name: "allowed-texts-as-numbers", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer, Why: "keys that look like numbers become numbers",
+			Middleware: onParameter("type.choices", "numbered", replaceWith(map[string]any{"enum": []any{1, 2}}))},
 		{Name: "max-length-exclusive", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
 			Middleware: onParameter("type.texts", "string", func(s map[string]any) { s["maxLength"] = 63 })},
 		{Name: "allowed-values-as-texts-as-well", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Peer,

@@ -26,8 +26,28 @@ func undeclaredMutants() []Mutant {
 			Middleware: chain(onTool(closeInput), onArgumentsOf(declaredTop))},
 		{Name: "undeclared-members-dropped", Breaks: Clauses("invoke/undeclared-argument", "invoke/invalid-arguments-400", "upstream/eager-validation"), MayFail: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Why: "arguments are decoded into a struct",
 			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
-				kept, _ := declaredOnly(t["inputSchema"], arguments).(map[string]any)
+				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(_ any, inList bool) bool { return !inList }, false).(map[string]any)
 				return kept
+			})},
+		{Name: "undeclared-nulls-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null stands for a member that is not there",
+			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(member any, _ bool) bool { return member == nil }, false).(map[string]any)
+				return kept
+			})},
+		{Name: "undeclared-in-lists-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the objects in a list are decoded into structs",
+			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(_ any, inList bool) bool { return inList }, false).(map[string]any)
+				return kept
+			})},
+		{Name: "members-declared-by-a-pattern-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a closed object is compared with properties alone",
+			Middleware: onArgumentsOf(func(_ tool, arguments map[string]any) map[string]any {
+				declared, _ := arguments["declared"].(map[string]any)
+				for name := range declared {
+					if strings.HasPrefix(name, "x-") {
+						return nil
+					}
+				}
+				return arguments
 			})},
 	}
 }
@@ -243,21 +263,28 @@ func declaredTop(t tool, arguments map[string]any) map[string]any {
 	return kept
 }
 
-// declaredOnly keeps of the members of each closed object in a value those that its schema declares.
-func declaredOnly(schema, v any) any {
+// withoutUndeclared drops of the members of each closed object in a value those that its schema does not declare, where drop says so of
+// a member and of whether its object stands in a list.
+func withoutUndeclared(schema, v any, drop func(member any, inList bool) bool, inList bool) any {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	kept := map[string]any{}
-	for name, member := range object {
-		if has(properties, name) || s["additionalProperties"] != false {
-			kept[name] = declaredOnly(properties[name], member)
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, member := range v {
+			if has(properties, name) || s["additionalProperties"] != false || s["patternProperties"] != nil || !drop(member, inList) {
+				kept[name] = withoutUndeclared(properties[name], member, drop, inList)
+			}
 		}
+		return kept
+	case []any:
+		kept := []any{}
+		for _, item := range v {
+			kept = append(kept, withoutUndeclared(s["items"], item, drop, true))
+		}
+		return kept
 	}
-	return kept
+	return v
 }
 
 var traceOf = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)

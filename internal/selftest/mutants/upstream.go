@@ -203,6 +203,12 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
+		{Name: "code-of-a-time-out-unknown", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the code is made of the words of the status",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if x.Status == http.StatusGatewayTimeout {
+					e["code"] = "gateway_timeout"
+				}
+			})},
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
 		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},

@@ -275,6 +275,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		item.expect(t, []underLoad{{"invoke, as the first request, of a tool that returns its caller", item.me, nameOnlyCaller(item.who, strangers)}})
 	}
 	refusedAtOnce(ctx, t, t.As(callers[0]))
+	failedAtOnce(ctx, t, t.As(callers[0]))
 	cancelledByAnother(ctx, t, t.As(callers[0]), t.As(callers[1]), me)
 	if t.Claims("mcp") {
 		callsByMCPAtOnce(ctx, t, callers, me)

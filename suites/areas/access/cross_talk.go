@@ -8,10 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -88,6 +93,30 @@ func refusedAtOnce(ctx context.Context, t *check.T, c check.Client) {
 	for i, r := range responses {
 		item := underLoad{"an invoke with a wrong " + wrong[i%2], r, match.MatchWhere("a refusal for this argument alone", func(r *check.Response) bool {
 			return r.Status == http.StatusBadRequest && names(r, i) && !names(r, i+1)
+		})}
+		conversation{who: c.Who}.expect(t, []underLoad{item})
+	}
+}
+
+// failedAtOnce invokes two tools that fail at the same time, while the site takes a little for each: an error names its own tool, and
+// has its own message.
+func failedAtOnce(ctx context.Context, t *check.T, c check.Client) {
+	failing := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Fail), func(s scenario.Sample) bool {
+		return s.Fails().Code >= scenario.RPCInternalError && s.Fails().Code <= -32600 // JSON-RPC's own, which a bridge reads
+	})
+	if len(failing) < 2 {
+		return
+	}
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Delay: 20 * time.Millisecond})
+	responses := make([]*check.Response, 8)
+	check.AtOnce(len(responses), func(i int) {
+		responses[i] = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, failing[i%2].Name, failing[i%2].Arguments) })
+	})
+	disarm()
+	for i, r := range responses {
+		own, other := failing[i%2], failing[(i+1)%2]
+		item := underLoad{"an invoke of a tool that fails, " + own.Name, r, match.MatchWhere("an error that is not about "+other.Name, func(r *check.Response) bool {
+			return r.IsError() && !strings.Contains(string(r.Body), other.Name) && !strings.Contains(string(r.Body), other.Fails().Message)
 		})}
 		conversation{who: c.Who}.expect(t, []underLoad{item})
 	}

@@ -77,7 +77,7 @@ func codeStable(ctx context.Context, t *check.T) {
 		t.Row(refused.Who, "", refused.What, func() {
 			t.Expect(refused.Response).To(haveWordAsCode())
 			if t.Contract.Codes[refused.Status] != nil { // of other statuses the table names no code
-				t.Expect(refused.Response).To(haveDocumentedCode(t.Contract))
+				t.Expect(refused.Response).To(match.HaveDocumentedCode(t.Contract))
 			}
 		})
 		k := kind{refused.Cause, refused.Status}
@@ -240,16 +240,6 @@ func haveWordAsCode() OmegaMatcher {
 			return ""
 		}
 		return exact.Short(r.ErrorObject()["code"])
-	})
-}
-
-// haveDocumentedCode matches a refusal with a code of the documented set.
-func haveDocumentedCode(all *contract.Contract) OmegaMatcher {
-	return match.Conform("a code of the documented set", func(r *check.Response) string {
-		if all.DocumentedCode(r.Code()) {
-			return ""
-		}
-		return fmt.Sprintf("%q", r.Code())
 	})
 }
 

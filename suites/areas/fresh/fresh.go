@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -176,6 +177,12 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	for _, r := range news {
 		t.Expect(r).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
 	}
+	if quiet := t.TTL() * 3 / 2; t.Advance != nil || quiet <= 5*time.Second { // who refreshes a list behind the response shows the first who asks an old one
+		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", removed))
+		t.AdvanceClock(ctx, quiet)
+		t.Expect(t.As(check.Agent).ListAll(ctx).Names()).NotTo(ContainElement(arrived),
+			check.Mismatch(fmt.Sprintf("the first list after %v in which nobody asked", quiet), fmt.Sprintf("no tool %q, whose module was disabled before that", arrived), "the tool"))
+	}
 }
 
 func invalidate(ctx context.Context, t *check.T) {
@@ -289,6 +296,45 @@ func schemaChange(ctx context.Context, t *check.T) {
 	}))
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+	membersAlone(ctx, t)
+}
+
+// membersAlone changes of one tool all but its parameters and its description, and of another the description alone: a bridge that
+// keeps translated tools by some of their members would show the others as they were.
+func membersAlone(ctx context.Context, t *check.T) {
+	site := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
+	arrival, tools := &site.Methods[0], scenario.AgentTools(t)
+	arrival.MCP, arrival.Output = &fixtures.Tool{Title: "Changed", Annotations: fixtures.Raw(`{"idempotentHint":false}`)}, fixtures.Raw(`{"type":"object"}`)
+	described := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return m.ID != arrival.ID && m.Usage != "" })
+	if described < 0 {
+		return
+	}
+	other := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == tools[described].ID })
+	site.Methods[other].Usage += " (changed)"
+	changes := map[string][]string{arrival.ID: {"outputSchema"}, site.Methods[other].ID: {"description"}}
+	if t.Claims("exposure-attribute") { // other bridges may have titles and annotations of their own
+		changes[arrival.ID] = append(changes[arrival.ID], "title", "annotations")
+	}
+	describe := func(method string) check.Tool { return t.As(check.Agent).Describe(ctx, t.ToolName(method)).Tool() }
+	before := map[string]check.Tool{}
+	for method := range changes {
+		before[method] = describe(method)
+	}
+	t.Drupal.Mock.SetSite(site)
+	for method, members := range check.InOrder(changes) {
+		var old string
+		t.Await(ctx, func() bool {
+			now := describe(method)
+			old = strings.Join(slices.DeleteFunc(slices.Clone(members), func(member string) bool {
+				was := before[method][member]
+				return was == nil || !exact.Equal(was, now[member])
+			}), " and ")
+			return old == ""
+		})
+		t.Row(check.Agent, t.ToolName(method), "changed alone", func() {
+			t.Expect(old).To(BeEmpty(), check.Mismatch("describe of "+method+" after a change", strings.Join(members, ", ")+" as the site has them now", old+" as before"))
+		})
+	}
 }
 
 func removedTool(ctx context.Context, t *check.T) {

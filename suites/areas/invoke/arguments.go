@@ -158,10 +158,10 @@ func nameParameter(c scenario.ToolCase) OmegaMatcher {
 			detail, _ := v.(map[string]any)
 			parameter, _ := detail["parameter"].(string)
 			received, shown := detail["received"]
-			if strings.Contains(parameter, name) && isAnother(received, sent) {
+			if isNamed(parameter, name) && isAnother(received, sent) {
 				return fmt.Sprintf("received %q of %s", received, exact.Short(sent))
 			}
-			if strings.Contains(parameter, name) && says(detail["expected"]) && (!given || shown && (says(received) || !says(sent))) {
+			if isNamed(parameter, name) && says(detail["expected"]) && (!given || shown && (says(received) || !says(sent))) {
 				return ""
 			}
 		}
@@ -169,12 +169,19 @@ func nameParameter(c scenario.ToolCase) OmegaMatcher {
 	})
 }
 
+// isNamed reports whether a text contains the name of a parameter, or a JSON pointer to it (RFC 6901).
+func isNamed(text, name string) bool {
+	return strings.Contains(text, name) || strings.Contains(ofPointer.Replace(text), name)
+}
+
+var ofPointer = strings.NewReplacer("~1", "/", "~0", "~")
+
 // nameAll matches a refusal whose error.data names every one of the parameters.
 func nameAll(names []string) OmegaMatcher {
 	return match.Conform(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(r *check.Response) string {
 		texts := match.StringsIn(errorData(r))
 		for _, name := range names {
-			if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, name) }) {
+			if !slices.ContainsFunc(texts, func(s string) bool { return isNamed(s, name) }) {
 				return fmt.Sprintf("no %s in %s", name, exact.Short(errorData(r)))
 			}
 		}

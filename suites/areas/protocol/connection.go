@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -54,6 +55,18 @@ func dial(ctx context.Context, c check.Client) *connection {
 
 // close ends the connection.
 func (w *connection) close() { w.conn.Close() }
+
+// headOf is the head of a request, with the client's credentials.
+func (w *connection) headOf(ctx context.Context, request check.Request) string {
+	req, err := w.client.NewRequest(ctx, request, &check.Response{})
+	if err != nil {
+		check.NotTestable("a request cannot be made: " + err.Error())
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n", req.Method, req.URL.RequestURI(), req.URL.Host)
+	_ = req.Header.Write(&head) // which cannot fail in memory
+	return head.String() + "\r\n"
+}
 
 // ask sends a request on the connection and reads the response.
 func (w *connection) ask(ctx context.Context, request check.Request) *check.Response {

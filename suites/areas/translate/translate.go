@@ -58,6 +58,7 @@ var simpleFields = []fieldCase{
 	{"type.texts", "uri", []string{`"https://example.com/a"`, `"urn:isbn:0451450523"`}, []string{`5`, `"no address"`}},
 	{"type.timestamp", "value", []string{`1700000000`, `4102444800`}, []string{`"yesterday"`, `1.5`}},
 	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
+	{"type.choices", "numbered", []string{`"1"`, `"02"`}, []string{`1`, `"2"`}},
 	{"type.choices", "list_integer", []string{`0`, `1`, `2`}, []string{`3`, `"One"`, `"1"`}},
 	{"type.multiple", "any_number", []string{`[]`, `["a","b","c","d"]`, `["a","a"]`}, []string{`"a"`, `[1]`}},
 	{"type.multiple", "up_to_three", []string{`[0,1,2]`}, []string{`[0,1,2,3]`, `[-1]`, `5`}},

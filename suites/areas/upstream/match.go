@@ -49,12 +49,12 @@ func (m *conjunction) NegatedFailureMessage(actual any) string {
 
 // refuseHangingCall matches the refusal of a call while the site hangs: in the envelope, and within the limit.
 func refuseHangingCall(t *check.T, limit time.Duration) types.GomegaMatcher {
-	return allOf(match.BeRefusedWith(504, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
+	return allOf(match.BeRefusedWith(504, 502, 500), match.BeEnvelope(), match.HaveDocumentedCode(t.Contract), comeWithin(t, limit))
 }
 
 // refuseHanging is refuseHangingCall for a list, and for a call of a site that lets nobody connect: it may as well be down.
 func refuseHanging(t *check.T, limit time.Duration) types.GomegaMatcher {
-	return allOf(match.BeRefusedWith(504, 503, 502, 500), match.BeEnvelope(), comeWithin(t, limit))
+	return allOf(match.BeRefusedWith(504, 503, 502, 500), match.BeEnvelope(), match.HaveDocumentedCode(t.Contract), comeWithin(t, limit))
 }
 
 // comeWithin matches a response that took no longer than the limit.

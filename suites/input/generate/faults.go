@@ -204,7 +204,7 @@ func objectFaults(s, object map[string]any) []Case {
 		all = append(all, Case{"null as " + name, exact.With(object, name, nil)})
 	}
 	if s["additionalProperties"] == false {
-		all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", "x")})
+		all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", "x")}, Case{"additionalProperties", exact.With(object, "unexpected", nil)})
 	}
 	if others, ok := s["additionalProperties"].(map[string]any); ok {
 		for _, c := range faults(effective(others), example(others)) {
