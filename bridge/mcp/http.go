@@ -350,7 +350,7 @@ func (x *exchange) accepts(kind string) bool {
 		return true
 	}
 	family, _, _ := strings.Cut(kind, "/")
-	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, _, _ := strings.Cut(part, ";")
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case kind, family + "/*", "*/*":
