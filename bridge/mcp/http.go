@@ -91,7 +91,7 @@ func (s *Server) serve(x *exchange) int {
 		}
 	}
 	x.w.Header().Set("Allow", "POST, GET, DELETE")
-	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
+	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", fault.Brief(x.r.Method)))
 }
 
 // post handles a message.
@@ -178,7 +178,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 
 // unsupported is the error for a revision that is not spoken.
 func unsupported(version Revision) *protocolError {
-	e := refuse(codeNoVersion, "This server does not speak the revision %q.", clip(string(version)))
+	e := refuse(codeNoVersion, "This server does not speak the revision %q.", fault.Brief(string(version)))
 	e.data, _ = json.Marshal(map[string]any{"supported": revisions, "requested": version}) // strings
 	return e
 }

@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
@@ -121,7 +122,7 @@ var (
 func (s *Server) handle(ctx context.Context, r request) (result []byte, err *protocolError) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", clip(r.method), "panic", p, "stack", string(debug.Stack()))
+			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", fault.Brief(r.method), "panic", p, "stack", string(debug.Stack()))
 			result, err = nil, protocol(fault.From(fmt.Errorf("panic: %v", p)))
 		}
 	}()
@@ -131,7 +132,7 @@ func (s *Server) handle(ctx context.Context, r request) (result []byte, err *pro
 	}
 	run, ok := methods[r.method]
 	if !ok {
-		return nil, refuse(codeNoMethod, "This server has no method %q.", clip(r.method))
+		return nil, refuse(codeNoMethod, "This server has no method %q.", fault.Brief(r.method))
 	}
 	r.who.Trace = r.who.Trace.Within(r.metaText("traceparent"), r.metaText("tracestate"))
 	result, err = run(s, ctx, r)
@@ -180,7 +181,7 @@ func (s *Server) discover(context.Context, request) ([]byte, *protocolError) {
 // cacheable says how long a client may keep a result, and for which callers.
 func (s *Server) cacheable(b []byte) []byte {
 	b = append(b, `"ttlMs":`...)
-	b = appendInt(b, s.o.Fresh.Milliseconds())
+	b = strconv.AppendInt(b, s.o.Fresh.Milliseconds(), 10)
 	return append(b, `,"cacheScope":"private"`...)
 }
 

@@ -1,12 +1,10 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -75,7 +73,7 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	}
 	arguments := []byte("{}")
 	switch given, there := r.params.Get("arguments"); {
-	case !there, given.Kind == jsondoc.Array && isEmpty(given.Raw): // PHP's [] is an empty object
+	case !there, given.Kind == jsondoc.Array && jsondoc.HoldsNothing(given.Raw): // PHP's [] is an empty object
 	case given.Kind != jsondoc.Object:
 		return nil, refuse(codeInvalidParams, "The parameter arguments is a JSON %s; it must be an object.", given.Kind)
 	default:
@@ -172,9 +170,3 @@ func (r request) progress() func(what string) {
 		r.notify(notification("notifications/progress", append(jsondoc.AppendString(b, what), '}')))
 	}
 }
-
-func isEmpty(array []byte) bool { return len(bytes.TrimSpace(array[1:len(array)-1])) == 0 }
-
-func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
-
-func clip(s string) string { return s[:min(len(s), 64)] }
