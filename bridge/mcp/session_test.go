@@ -20,7 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
-// caller is the anonymous one at an address, or the bearer of a token from there.
+// callerNamed is the anonymous caller at an address, or the bearer of a token from there.
 func callerNamed(t testing.TB, token, address string) caller.Caller {
 	t.Helper()
 	h := http.Header{}
