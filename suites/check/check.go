@@ -107,64 +107,79 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	r.DurationMS = Milliseconds(time.Since(t.Began()))
 	requests, waited := t.Cost()
 	r.Requests, r.WaitedMS = requests, Milliseconds(waited)
-	var why Finding
 	ending, isEnding := ended.(Ending)
 	if t.runEnded() && ended != nil && ending.Kind != Inapplicable { // what the end of the run interrupted has found nothing
 		ending, isEnding = Ending{Kind: CutShort, Why: Finding{Subject: "the run ended while this was tested"}}, true
 		ended = ending
 	}
 	found := t.reported(ended)
-	switch e := ended.(type) {
-	case nil:
-		r.Verdict = reports.Pass
-	case failed:
-		r.Verdict, why = Broken(clause), *t.failed
-	case stopped:
-		r.Verdict, why = Broken(clause), e.Finding
-	case broke:
-		r.Verdict, why = reports.Error, Finding{Subject: client.OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
-	case Ending:
-		why = e.Why
-		switch e.Kind {
-		case Inapplicable:
-			r.Verdict = reports.NotApplicable
-		case CutShort:
-			o.CutOff = len(found) == 0
-			r.Verdict = reports.NotTestable
-		case BlockedByBridge:
-			if why.Response != nil {
-				t.Blame(why.Response)
-			}
-			why.Response = t.Blamed()
-			r.Verdict = reports.NotTestable
-		default:
-			r.Verdict = reports.NotTestable
-		}
-	}
+	o.CutOff = isCutShort(ended) && len(found) == 0
+	verdict, why := t.verdict(clause, ended)
 	why = t.redacted(why)
 	if len(found) > 0 { // which count, though what came after them could not be tested
-		r.Verdict = Broken(clause)
+		verdict = Broken(clause)
 	}
-	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	wrong := verdict != reports.Pass && verdict != reports.NotApplicable
 	if wrong {
 		t.ExemptIfClockJumped()
 	}
 	o.Exemption, o.BySite = t.Exemption()
 	if wrong && o.Exemption != "" {
-		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
+		verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
 	}
 	if wrong && t.Spares() {
 		t.LookForFront(t.Context)
 	}
+	r.Verdict = verdict
+	t.report(&o, found, why)
+	if isEnding && o.Exemption == "" && verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
+		r.BlockedBy = append([]string{}, ending.Culprits...)
+		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
+			r.BlockedBy = append(r.BlockedBy, "mcp/*")
+		}
+	}
+	return o
+}
+
+// verdict is what the end of a check says of its clause, and why.
+func (t *T) verdict(clause contract.Clause, ended any) (reports.Verdict, Finding) {
+	switch e := ended.(type) {
+	case failed:
+		return Broken(clause), *t.failed
+	case stopped:
+		return Broken(clause), e.Finding
+	case broke:
+		return reports.Error, Finding{Subject: client.OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
+	case Ending:
+		why := e.Why
+		switch e.Kind {
+		case Inapplicable:
+			return reports.NotApplicable, why
+		case BlockedByBridge:
+			if why.Response != nil {
+				t.Blame(why.Response)
+			}
+			why.Response = t.Blamed()
+		}
+		return reports.NotTestable, why
+	}
+	return reports.Pass, Finding{}
+}
+
+// report puts the evidence, the findings and the remedy into the result of a check whose verdict is settled.
+func (t *T) report(o *Outcome, found []Finding, why Finding) {
+	r := &o.Result
+	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	var at func(*Response) *int
 	r.Evidence, at = t.evidence(wrong)
+	broken := r.Verdict == reports.Fail || r.Verdict == reports.Warn
 	switch {
 	case len(found) > 0:
-		r.Findings = t.asReported(clause.ID, found, at)
+		r.Findings = t.asReported(r.ID, found, at)
 	case wrong && o.Exemption != "":
 		r.Message = o.Exemption
-	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == Broken(clause)):
-		r.Findings = t.asReported(clause.ID, []Finding{why}, at)
+	case wrong && (why.Expected != "" || at(why.Response) != nil || broken):
+		r.Findings = t.asReported(r.ID, []Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
 		r.Message = why.String()
 	}
@@ -178,13 +193,6 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
-	if isEnding && o.Exemption == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
-		r.BlockedBy = append([]string{}, ending.Culprits...)
-		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
-			r.BlockedBy = append(r.BlockedBy, "mcp/*")
-		}
-	}
-	return o
 }
 
 // NewResult is what the contract says of a clause, before anything is tested.
