@@ -30,32 +30,39 @@ const (
 // String is the name of what is seen: front, discovery, journal or site.
 func (s Sees) String() string { return [...]string{"front", "discovery", "journal", "site"}[s] }
 
+// Check is the check of one clause. The contract says what must be; the check says how that is seen.
+type Check struct {
+	ID        string // of the clause
+	Sees      Sees
+	ByMock    bool   // of Front: where a mock stands behind the bridge, it looks at that or changes it, too
+	Generated bool   // it sends many generated cases, as many as Options.Cases at most
+	Costly    bool   // it sends so much that the selftest runs it only where it matters
+	HTTP      bool   // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
+	ByMCP     bool   // of the three endpoints, and it can be tested by MCP where that is the only interface
+	Beside    string // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own
+
+	Run         func(ctx context.Context, t *T) // the check
+	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
+
+	// Clause is that of a check which somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it.
+	Clause *contract.Clause
+	// Guesses is how many callers it sends that a bridge may count as wrong credentials, and then refuse all that it does not
+	// know: those that send most come last.
+	Guesses int
+	// TellsApart is set where it compares callers: it does not apply where one account acts for all of them.
+	TellsApart bool
+	// Waits is set where it waits for a change of the site to show to a caller whom the bridge knows: it comes late, when the run
+	// may know how long that takes.
+	Waits bool
+	// OfOne is what any response of the three endpoints, or of MCP in its area, must meet by itself; nil, or none for a
+	// response: one exchange does not show whether the clause is kept.
+	OfOne func(t *T, a *Response) types.GomegaMatcher
+}
+
 // Place is where the function of the check is declared.
 func (c Check) Place() (file string, line int) {
 	f := runtime.FuncForPC(reflect.ValueOf(c.Run).Pointer())
 	return f.FileLine(f.Entry())
-}
-
-// Check is the check of one clause. The contract says what must be; the check says how that is seen.
-type Check struct {
-	ID          string           // of the clause
-	Clause      *contract.Clause // of a check that somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it
-	Sees        Sees
-	ByMock      bool                            // of Front: where a mock stands behind the bridge, it looks at that or changes it, too
-	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
-	Costly      bool                            // it sends so much that the selftest runs it only where it matters
-	Run         func(ctx context.Context, t *T) // the check
-	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
-	Guesses     int                             // how many callers it sends that a bridge may count as wrong credentials, and then refuse all that it does not know: those that send most come last
-	TellsApart  bool                            // it tells callers apart, and does not apply where one account acts for all of them
-	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
-	Beside      string                          // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own
-	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
-	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
-
-	// OfOne is what any response of the three endpoints, or of MCP in its area, must meet by itself; nil, or none for a response: one exchange does not show
-	// whether the clause is kept.
-	OfOne func(t *T, a *Response) types.GomegaMatcher
 }
 
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
