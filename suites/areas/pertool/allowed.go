@@ -20,12 +20,11 @@ func send(ctx context.Context, t *check.T, call check.Invocation, id any) *check
 func allowedRespondsInRPC(ctx context.Context, t *check.T) {
 	for _, call := range scenario.Allowed(t) {
 		for _, id := range []any{"abc", 7, "7"} {
-			t.Row(call.Identity, call.Tool, fmt.Sprintf("by POST, with the id %#v", id), func() {
-				t.Expect(send(ctx, t, call, id)).To(BeRPCResult(id))
-			})
-			t.Row(call.Identity, call.Tool, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-				t.Expect(AskAt(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, call.Args(), id))).To(BeRPCResult(id))
-			})
+			for _, by := range ways {
+				t.Row(call.Identity, call.Tool, fmt.Sprintf("%s, with the id %#v", by.name, id), func() {
+					t.Expect(by.send(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, call.Args(), id))).To(BeRPCResult(id))
+				})
+			}
 		}
 		if call.Result != nil {
 			t.Row(call.Identity, call.Tool, "its result", func() { t.Expect(send(ctx, t, call, 1)).To(match.GiveResult(string(call.Result))) })
@@ -44,13 +43,10 @@ func allowedNameBinds(ctx context.Context, t *check.T) {
 		}
 		tested++
 		as, body := t.As(known.Identity), rpcBody(other.Tool, other.Args(), 1)
-		for how, ask := range check.InOrder(map[string]func() *check.Response{
-			"by POST":        func() *check.Response { return PostAt(ctx, as, known.Tool, body) },
-			"by GET ?query=": func() *check.Response { return AskAt(ctx, as, known.Tool, body) },
-		}) {
-			t.Row(known.Identity, other.Tool, how, func() {
+		for _, by := range ways {
+			t.Row(known.Identity, other.Tool, by.name, func() {
 				t.Mark()
-				r := ask()
+				r := by.send(ctx, as, known.Tool, body)
 				t.Expect(r).To(beRPCRefused(), "the method "+other.Tool+" at the tool "+known.Tool)
 				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
@@ -114,12 +110,9 @@ func allowedUnknown404(ctx context.Context, t *check.T) {
 	calls := scenario.Allowed(t)
 	send(ctx, t, calls[0], 1).MustSucceed("per-tool/answers")
 	refused := func(who check.Identity, tool, what string, call check.Invocation) {
-		as := t.As(who)
-		for how, r := range check.InOrder(map[string]*check.Response{
-			"by POST":        CallAt(ctx, as, tool, tool, call.Args(), 1),
-			"by GET ?query=": AskAt(ctx, as, tool, rpcBody(tool, call.Args(), 1)),
-		}) {
-			t.Row(who, tool, what+", "+how, func() {
+		for _, by := range ways {
+			t.Row(who, tool, what+", "+by.name, func() {
+				r := by.send(ctx, t.As(who), tool, rpcBody(tool, call.Args(), 1))
 				t.Expect(r).To(match.BeRefusedWith(404))
 				t.Expect(r).To(match.BeProtocolError("-32601"))
 			})
