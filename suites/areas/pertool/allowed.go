@@ -13,8 +13,8 @@ import (
 // The checks of this file send the calls that the configuration allows, each with its identity's credentials.
 
 // send makes an allowed call at the endpoint of its tool.
-func send(ctx context.Context, t *check.T, call check.Invocation, id any) *check.Response {
-	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, call.Args(), id)
+func send(ctx context.Context, t *check.T, call check.Invocation) *check.Response {
+	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, call.Args(), 1)
 }
 
 func allowedRespondsInRPC(ctx context.Context, t *check.T) {
@@ -27,7 +27,7 @@ func allowedRespondsInRPC(ctx context.Context, t *check.T) {
 			}
 		}
 		if call.Result != nil {
-			t.Row(call.Identity, call.Tool, "its result", func() { t.Expect(send(ctx, t, call, 1)).To(match.GiveResult(string(call.Result))) })
+			t.Row(call.Identity, call.Tool, "its result", func() { t.Expect(send(ctx, t, call)).To(match.GiveResult(string(call.Result))) })
 		}
 	}
 }
@@ -35,7 +35,7 @@ func allowedRespondsInRPC(ctx context.Context, t *check.T) {
 func allowedNameBinds(ctx context.Context, t *check.T) {
 	calls := scenario.Allowed(t)
 	known := calls[0]
-	send(ctx, t, known, 1).MustSucceed("per-tool/answers")
+	send(ctx, t, known).MustSucceed("per-tool/answers")
 	tested := 0
 	for _, other := range calls[1:] {
 		if other.Tool == known.Tool {
@@ -70,7 +70,7 @@ func allowedScopes(ctx context.Context, t *check.T) {
 	if len(scopes) == 0 {
 		check.NotTestable("it needs a tool whose annotations ask for scopes: allow a call of one under `invocations`, by an identity whose token has them")
 	}
-	send(ctx, t, enough, 1).MustSucceed("per-tool/answers")
+	send(ctx, t, enough).MustSucceed("per-tool/answers")
 	refused := 0
 	for _, less := range t.Invocations {
 		if less.Tool != enough.Tool || less.Status != http.StatusForbidden {
@@ -78,7 +78,7 @@ func allowedScopes(ctx context.Context, t *check.T) {
 		}
 		refused++
 		t.Row(less.Identity, less.Tool, "with too few scopes", func() {
-			r := send(ctx, t, less, 1)
+			r := send(ctx, t, less)
 			t.Expect(r).To(match.BeRefusedWith(403))
 			t.Expect(r).To(challenge("insufficient_scope"))
 		})
@@ -108,7 +108,7 @@ func scopedCall(ctx context.Context, t *check.T) (call check.Invocation, scopes 
 
 func allowedUnknown404(ctx context.Context, t *check.T) {
 	calls := scenario.Allowed(t)
-	send(ctx, t, calls[0], 1).MustSucceed("per-tool/answers")
+	send(ctx, t, calls[0]).MustSucceed("per-tool/answers")
 	refused := func(who check.Identity, tool, what string, call check.Invocation) {
 		for _, by := range ways {
 			t.Row(who, tool, what+", "+by.name, func() {
