@@ -415,7 +415,7 @@ func secrets(name, env, help string, at func(*Options) *[]caller.Secret) Setting
 // items splits a list at its commas.
 func items[T ~string](s string) []T {
 	list := []T{}
-	for _, item := range strings.Split(s, ",") {
+	for item := range strings.SplitSeq(s, ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			list = append(list, T(item))
 		}

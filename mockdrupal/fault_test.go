@@ -93,7 +93,7 @@ func shorten(b []byte) string {
 func declares(t *testing.T, w received, off int) {
 	t.Helper()
 	var length int
-	for _, line := range strings.Split(w.head(), "\r\n") {
+	for line := range strings.SplitSeq(w.head(), "\r\n") {
 		if _, v, ok := strings.Cut(line, "Content-Length: "); ok {
 			fmt.Sscan(v, &length)
 		}

@@ -237,7 +237,7 @@ func (x *request) issueToken() *Response {
 		Issuer: x.base() + "/", Subject: strconv.Itoa(u.UID), Audience: jwt.ClaimStrings{u.Name}, ID: randomToken(),
 		IssuedAt: jwt.NewNumericDate(x.d.Now()), ExpiresAt: jwt.NewNumericDate(x.d.Now().Add(tokenLifetime)),
 	}}
-	for _, scope := range strings.Fields(form.Get("scope")) {
+	for scope := range strings.FieldsSeq(form.Get("scope")) {
 		role := strings.TrimPrefix(scope, rolePrefix)
 		if !slices.ContainsFunc(x.state.site.Roles, func(r fixtures.Role) bool { return r.ID == role }) {
 			return oauthError(http.StatusBadRequest, "invalid_scope", "The requested scope is invalid, unknown, or malformed",

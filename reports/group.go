@@ -110,84 +110,122 @@ func (r *Report) Groups() []Group {
 	for _, result := range r.Blocked() {
 		blocked[result.ID] = true
 	}
-	at := map[cause]int{}
-	crossed := r.crosses() && !r.fails("access/credentials-forwarded")
-	other, forwards := r.firstCause(wrongAccount), r.firstCause(notForwarded).kind != notForwarded
-	notFound := r.fails("describe/unknown-404") || r.fails("invoke/unknown-404")
-	var groups []Group
+	g := newGrouping(r)
 	for i, result := range r.Results {
-		if !slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) && !blocked[result.ID] {
-			continue
-		}
-		alike := map[cause]cause{} // the first of the result, by all but what was expected
-		add := func(finding int, why cause) {
-			if crossed && finding >= 0 && why.kind != wrongStatus && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || result.exposes(result.Findings[finding]))) {
-				why = cause{kind: shared}
-			} else if other.kind == wrongAccount && finding >= 0 && result.exposes(result.Findings[finding]) {
-				why = other // the same fault runs the calls as another account and shows callers what that may see
-			}
-			if !forwards && finding >= 0 && why.kind == refusal && result.refusesCaller(result.Findings[finding]) {
-				why = cause{kind: notForwarded} // the bridge remembers that the site refused it
-			}
-			if notFound && why.kind == refusal && why.code == "tool_not_found" && why.status != 404 {
-				why = cause{kind: wrongStatus, status: why.status, code: why.code} // of whatever is missing: nothing is exposed by it
-			}
-			if r.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
-				why = cause{kind: noBridge}
-			}
-			but := why
-			but.expected = ""
-			if first, met := alike[but]; met && finding >= 0 {
-				why = first
-			} else {
-				alike[but] = why
-			}
-			n, known := at[why]
-			if !known {
-				n = len(groups)
-				at[why] = n
-				groups = append(groups, Group{Cause: why.String(), kind: why.kind, Severity: Form})
-			}
-			g := &groups[n]
-			g.members = append(g.members, member{i, finding})
-			if finding >= 0 {
-				g.Findings++
-			}
-			if !slices.Contains(g.Clauses, result.ID) {
-				g.Clauses = append(g.Clauses, result.ID)
-				if result.Verdict == Fail {
-					g.Failing++
-				}
-			}
-		}
-		seen := cause{} // the first that an exchange shows; those beside it, whose exchanges were left out, are most likely alike
-		for j, f := range result.Findings {
-			if f.KnownReason != "" {
-				continue
-			}
-			why := result.causeOf(f)
-			switch {
-			case seen.kind == ofClause:
-				seen = why
-			case why.kind == ofClause && f.Request == nil:
-				why = seen
-			}
-			add(j, why)
-		}
-		if len(result.Findings) == 0 {
-			add(-1, cause{kind: ofMessage, clause: string(result.Verdict), text: result.Message})
+		if slices.Contains([]Verdict{Fail, Error, Fixed, Warn}, result.Verdict) || blocked[result.ID] {
+			g.addResult(i)
 		}
 	}
-	for i := range groups {
-		groups[i].settle(r)
+	for i := range g.groups {
+		g.groups[i].settle(r)
 	}
-	slices.SortStableFunc(groups, func(a, b Group) int {
+	slices.SortStableFunc(g.groups, func(a, b Group) int {
 		if n := cmp.Compare(min(b.Failing, 1), min(a.Failing, 1)); n != 0 { // what fails the run comes first
 			return n
 		}
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(b.Failing, a.Failing), cmp.Compare(len(b.Clauses), len(a.Clauses)))
 	})
-	return groups
+	return g.groups
+}
+
+// grouping is the groups of a report while they are made, and what the report as a whole says of causes.
+type grouping struct {
+	report   *Report
+	groups   []Group
+	at       map[cause]int // index of the group
+	crossed  bool          // callers get what is another's, though each call has its caller's credentials
+	account  cause         // of kind wrongAccount, where calls run as another account than the caller's
+	forwards bool          // the site does not refuse the bridge's requests for want of credentials
+	notFound bool          // the bridge does not respond with 404 to what is missing
+}
+
+func newGrouping(r *Report) *grouping {
+	return &grouping{
+		report: r, at: map[cause]int{},
+		crossed:  r.crosses() && !r.fails("access/credentials-forwarded"),
+		account:  r.firstCause(wrongAccount),
+		forwards: r.firstCause(notForwarded).kind != notForwarded,
+		notFound: r.fails("describe/unknown-404") || r.fails("invoke/unknown-404"),
+	}
+}
+
+// addResult puts each finding of a result into the group of its cause.
+func (g *grouping) addResult(i int) {
+	result := g.report.Results[i]
+	if len(result.Findings) == 0 {
+		g.add(i, -1, g.ofReport(cause{kind: ofMessage, clause: string(result.Verdict), text: result.Message}))
+		return
+	}
+	alike := map[cause]cause{} // the first of the result, by all but what was expected
+	shown := cause{}           // the first that an exchange shows; those beside it, whose exchanges were left out, are most likely alike
+	for j, f := range result.Findings {
+		if f.KnownReason != "" {
+			continue
+		}
+		why := result.causeOf(f)
+		switch {
+		case shown.kind == ofClause:
+			shown = why
+		case why.kind == ofClause && f.Request == nil:
+			why = shown
+		}
+		why = g.ofReport(g.ofCaller(result, f, why))
+		but := why
+		but.expected = ""
+		if first, met := alike[but]; met {
+			why = first
+		} else {
+			alike[but] = why
+		}
+		g.add(i, j, why)
+	}
+}
+
+// ofCaller returns the cause of a finding that comes of whose credentials the bridge uses, where that explains it.
+func (g *grouping) ofCaller(result Result, f Finding, why cause) cause {
+	exposes := func() bool { return result.exposes(f) }
+	switch {
+	case g.crossed && why.kind != wrongStatus && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || exposes())):
+		why = cause{kind: shared}
+	case g.account.kind == wrongAccount && exposes():
+		why = g.account // the same fault runs the calls as another account and shows callers what that may see
+	}
+	if !g.forwards && why.kind == refusal && result.refusesCaller(f) {
+		why = cause{kind: notForwarded} // the bridge remembers that the site refused it
+	}
+	return why
+}
+
+// ofReport returns the cause that other clauses of the report show, where that explains this one.
+func (g *grouping) ofReport(why cause) cause {
+	if g.notFound && why.kind == refusal && why.code == "tool_not_found" && why.status != 404 {
+		why = cause{kind: wrongStatus, status: why.status, code: why.code} // of whatever is missing: nothing is exposed by it
+	}
+	if g.report.NoBridge != "" && (why.kind == ofClause || why.kind == ofMessage) {
+		why = cause{kind: noBridge}
+	}
+	return why
+}
+
+// add puts a finding, by its place in the report, into the group of a cause.
+func (g *grouping) add(result, finding int, why cause) {
+	n, known := g.at[why]
+	if !known {
+		n = len(g.groups)
+		g.at[why] = n
+		g.groups = append(g.groups, Group{Cause: why.String(), kind: why.kind, Severity: Form})
+	}
+	group := &g.groups[n]
+	group.members = append(group.members, member{result, finding})
+	if finding >= 0 {
+		group.Findings++
+	}
+	if r := g.report.Results[result]; !slices.Contains(group.Clauses, r.ID) {
+		group.Clauses = append(group.Clauses, r.ID)
+		if r.Verdict == Fail {
+			group.Failing++
+		}
+	}
 }
 
 // settle finds the severity of g, the clause to read first and the remedy. What fails is graver than what does not.

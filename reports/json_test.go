@@ -76,8 +76,8 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 		{reports.Upstream{}, members("$defs", "upstream")},
 	} {
 		model := reflect.TypeOf(c.model)
-		for i := range model.NumField() {
-			name, _, _ := strings.Cut(model.Field(i).Tag.Get("json"), ",")
+		for field := range model.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if name == "-" {
 				continue
 			}

@@ -1,17 +1,15 @@
-// Package caller identifies the caller of a request: credential, address, language and account. It
-// decides nothing about tools and sends nothing. Its invariant: a credential leaves it only on a request to the site, by
-// Caller.Sign; everything else sees a digest.
+// Package caller identifies the caller of a request: credential, address, language and account. It decides nothing about
+// tools and sends nothing. Its invariant: a credential leaves it only on a request to the site, by Caller.Sign; everything
+// else sees a digest.
 package caller
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -102,31 +100,6 @@ func (c Caller) Attempt() throttle.Attempt {
 		a.Address = netip.Addr{}
 	}
 	return a
-}
-
-// Trace is what a request carries from front to site so that both logs can be joined.
-type Trace struct {
-	RequestID string // X-Request-ID
-	Parent    string // traceparent
-	State     string // tracestate
-}
-
-var (
-	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-	tracestate  = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, longestTrace))
-)
-
-// Within is the trace with the traceparent and tracestate that the message itself names. A malformed traceparent is
-// ignored: it is no reason to refuse the message.
-func (t Trace) Within(parent, state string) Trace {
-	if !traceparent.MatchString(parent) {
-		return t
-	}
-	t.Parent, t.State = parent, ""
-	if tracestate.MatchString(state) {
-		t.State = state
-	}
-	return t
 }
 
 // Anonymous reports whether the caller brought no credential.
@@ -320,19 +293,6 @@ func (cs Callers) unauthorized(message string) *fault.Error {
 		}
 	}
 	return e
-}
-
-// longestTrace is the longest header of a trace that is passed on, in bytes.
-const longestTrace = 512
-
-func traceOf(h http.Header) Trace {
-	read := func(name string) string { // as net/http spells it
-		if v := h[name]; len(v) > 0 && len(v[0]) <= longestTrace {
-			return v[0]
-		}
-		return ""
-	}
-	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
 // digest folds what identifies a caller into one key: the credentials, how the caller uses them, and a language. The zero

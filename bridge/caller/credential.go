@@ -114,7 +114,7 @@ var (
 // false where there are several: which of them the site would take is undefined.
 func sessionCookie(h http.Header) (cookie string, ok bool) {
 	for _, line := range h.Values("Cookie") {
-		for _, pair := range strings.Split(line, ";") {
+		for pair := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
 			if !strings.HasPrefix(name, "SESS") && !strings.HasPrefix(name, "SSESS") {
 				continue

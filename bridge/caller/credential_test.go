@@ -130,7 +130,7 @@ func TestOneLanguageIsChosen(t *testing.T) {
 // Callers cannot invent languages: the set is closed whatever they send.
 func TestLanguagesAreAClosedSet(t *testing.T) {
 	closed := map[string]bool{"": true, "pt-br": true, "pt-pt": true, "zh-hans": true, "zh-hant": true}
-	for _, code := range strings.Fields(iso639) {
+	for code := range strings.FieldsSeq(iso639) {
 		closed[code] = true
 	}
 	rapid.Check(t, func(t *rapid.T) {

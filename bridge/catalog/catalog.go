@@ -40,9 +40,6 @@ func New(tools []*Tool, pageSize int) *Catalog {
 	return c
 }
 
-// Len is the number of tools.
-func (c *Catalog) Len() int { return len(c.tools) }
-
 // Tools gives all tools in order. The slice must not be changed.
 func (c *Catalog) Tools() []*Tool { return c.tools }
 

@@ -425,18 +425,18 @@ const (
 	Tools
 )
 
-// Doubt reports that the site refused what its own description allows: the caller's tools are refetched, at once
-// and not more often than helps. It reports whether they were.
-func (e *Engine) Doubt(ctx context.Context, who caller.Caller, about Subject) bool {
+// Doubt has the caller's tools refetched since the site refused what its own description allows: at once, and not more often
+// than helps.
+func (e *Engine) Doubt(ctx context.Context, who caller.Caller, about Subject) {
 	en := e.entry(who)
 	if !e.doubt(en, &en.doubted) {
-		return false
+		return
 	}
 	if about == Tools && e.o.Account != nil {
 		account := e.accountEntry(who)
 		e.doubt(account, &account.doubted)
 	}
-	return e.refresh(ctx, en, who.Trace, true) == nil
+	_ = e.refresh(ctx, en, who.Trace, true) // the refusal is the response; the next call finds out what the tools are
 }
 
 // doubt makes an entry's knowledge doubtful, unless that was done a moment ago for the same reason.

@@ -270,9 +270,9 @@ func (s *set) collisions(tools []*catalog.Tool) {
 		}, t.Name)
 		plain = plain[:min(len(plain), longest)]
 		if other, taken := names[plain]; taken {
-			s.note(translate.Diagnostic{Method: clipped(t.Method), Problem: fmt.Sprintf(
-				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming", clipped(t.Name), clipped(other), plain)})
-			s.colliding = append(s.colliding, clipped(t.Name))
+			s.note(translate.Diagnostic{Method: fault.Brief(t.Method), Problem: fmt.Sprintf(
+				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming", fault.Brief(t.Name), fault.Brief(other), plain)})
+			s.colliding = append(s.colliding, fault.Brief(t.Name))
 			continue
 		}
 		names[plain] = t.Name
@@ -280,7 +280,7 @@ func (s *set) collisions(tools []*catalog.Tool) {
 }
 
 func (s *set) quarantine(id string, err error) {
-	s.note(translate.Diagnostic{Method: clipped(id), Problem: err.Error(), Quarantined: true})
+	s.note(translate.Diagnostic{Method: fault.Brief(id), Problem: err.Error(), Quarantined: true})
 }
 
 // note keeps a diagnostic, unless there are too many or the one before it says the same.
@@ -296,9 +296,6 @@ func (s *set) note(notes ...translate.Diagnostic) {
 		}
 	}
 }
-
-// clipped bounds a name that goes into a diagnostic.
-func clipped(id string) string { return fault.Clip(id, 256) }
 
 // translate makes a tool of a method, once for all sets that hold it.
 func (b *builder) translate(tr translate.Translator, m Described, name string) *translated {
@@ -318,7 +315,7 @@ func (b *builder) translate(tr translate.Translator, m Described, name string) *
 			definition, notes, err = tr.Tool(method)
 		}
 		if err != nil {
-			notes = append(notes, translate.Diagnostic{Method: clipped(m.ID), Problem: err.Error(), Quarantined: true})
+			notes = append(notes, translate.Diagnostic{Method: fault.Brief(m.ID), Problem: err.Error(), Quarantined: true})
 			return &translated{diagnostics: notes}, nil
 		}
 		definition.Name = name

@@ -53,9 +53,5 @@ func (v View) Tool(ctx context.Context, name string) (*catalog.Tool, error) {
 }
 
 func unknownTool(name string) *fault.Error {
-	const longest = 128
-	if len(name) > longest {
-		name = name[:longest] + "…"
-	}
-	return fault.New(fault.ToolNotFound, "There is no tool named %q.", name)
+	return fault.New(fault.ToolNotFound, "There is no tool named %q.", fault.Brief(name))
 }

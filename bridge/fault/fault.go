@@ -99,12 +99,12 @@ func From(err error) *Error {
 
 // Is reports whether err is a fault with one of these codes.
 func Is(err error, codes ...Code) bool {
-	var f *Error
-	if !errors.As(err, &f) {
-		return false
-	}
-	return slices.Contains(codes, f.Code)
+	f, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains(codes, f.Code)
 }
+
+// Brief bounds a text of others that a message or a line of the log quotes, to 256 bytes.
+func Brief(text string) string { return Clip(text, 256) }
 
 // Clip bounds a text of others that goes into a message or a log, in bytes, at the end of a character.
 func Clip(text string, longest int) string {

@@ -1,5 +1,4 @@
-// Package filter decides which of a site's methods are tools, what they are called, and how often they may be called.
-// It looks at ids and annotations only, and is pure but for the rate limits' buckets.
+// Package filter decides which of a site's methods are tools, and what these are called. It looks at ids alone, and is pure.
 package filter
 
 import (

@@ -174,7 +174,7 @@ func (a *API) dispatch(w http.ResponseWriter, r *http.Request, m methods, allow 
 		return nil
 	}
 	w.Header().Set("Allow", allow)
-	return fault.New(fault.MethodNotAllowed, "%s is not allowed here; use %s.", clip(r.Method), allow)
+	return fault.New(fault.MethodNotAllowed, "%s is not allowed here; use %s.", fault.Brief(r.Method), allow)
 }
 
 // allow is the Allow header of a path.
@@ -188,5 +188,3 @@ func (m methods) allow() string {
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ", ")
 }
-
-func clip(s string) string { return s[:min(len(s), 32)] }

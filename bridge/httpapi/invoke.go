@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -76,13 +75,11 @@ func call(body []byte) (name string, arguments []byte, err error) {
 		return "", nil, fault.New(fault.MissingParameter, "The member arguments is missing; it must be an object, {} for none.")
 	case args.Kind == jsondoc.Object:
 		return name, args.Raw, nil
-	case args.Kind == jsondoc.Array && emptyArray(args.Raw):
+	case args.Kind == jsondoc.Array && jsondoc.HoldsNothing(args.Raw):
 		return name, []byte("{}"), nil
 	}
 	return "", nil, fault.New(fault.InvalidParams, "The member arguments is a JSON %s; it must be an object.", args.Kind)
 }
-
-func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0 }
 
 // body reads the request's body, in bounded size, memory and time.
 func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([]byte, error) {

@@ -74,7 +74,7 @@ func hasETag(header string, tags ...string) bool {
 	if header == "" {
 		return false
 	}
-	for _, candidate := range strings.Split(header, ",") {
+	for candidate := range strings.SplitSeq(header, ",") {
 		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
 		for _, tag := range tags {
 			if candidate == tag || candidate == "*" {
@@ -87,7 +87,7 @@ func hasETag(header string, tags ...string) bool {
 
 // acceptsGzip reads Accept-Encoding; a weight of 0 is a refusal.
 func acceptsGzip(header string) bool {
-	for _, part := range strings.Split(header, ",") {
+	for part := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if name = strings.ToLower(strings.TrimSpace(name)); name != "gzip" && name != "*" {
 			continue

@@ -1,6 +1,7 @@
 package jsondoc
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -44,6 +45,12 @@ func (v Value) IsTrue() bool { return v.Kind == Boolean && len(v.Raw) == len("tr
 
 // IsEmptyArray reports whether the value is [], which PHP writes for an empty object as well.
 func (v Value) IsEmptyArray() bool { return v.Kind == Array && len(v.Items) == 0 }
+
+// HoldsNothing reports whether the bytes of an object or array have no member and no item: {}, [], or blanks between.
+func HoldsNothing(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) >= 2 && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
+}
 
 // IsEmptyText reports whether the value is "".
 func (v Value) IsEmptyText() bool { return v.Kind == String && len(v.Raw) == len(`""`) }

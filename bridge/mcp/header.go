@@ -87,14 +87,15 @@ func agree(h http.Header, m message) *protocolError {
 func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	for _, expected := range f.headers {
 		value, there := at(arguments, expected.path)
+		argument := strings.Join(expected.path, ".")
 		given, sent := h[http.CanonicalHeaderKey(expected.name)]
 		switch {
 		case !there && !sent:
 			continue
 		case !there:
-			return refuse(codeHeaderMismatch, "The header %s is there, but not the argument %s.", expected.name, strings.Join(expected.path, "."))
+			return protocolErrorf(codeHeaderMismatch, "The header %s is there, but not the argument %s.", expected.name, argument)
 		case !sent:
-			return refuse(codeHeaderMismatch, "The header %s is missing; the argument %s must be repeated in it.", expected.name, strings.Join(expected.path, "."))
+			return protocolErrorf(codeHeaderMismatch, "The header %s is missing; the argument %s must be repeated in it.", expected.name, argument)
 		}
 		if text, ok := decoded(given[0]); !ok || len(given) > 1 || !sameText(text, value) {
 			return mismatch(expected.name, given[0], string(value.Raw))
@@ -143,7 +144,7 @@ func decoded(value string) (string, bool) {
 
 func mismatch(name, given, want string) *protocolError {
 	if given == "" {
-		return refuse(codeHeaderMismatch, "The header %s is missing; it must be %q, as in the body.", name, want)
+		return protocolErrorf(codeHeaderMismatch, "The header %s is missing; it must be %q, as in the body.", name, want)
 	}
-	return refuse(codeHeaderMismatch, "The header %s is %q, but the body says %q.", name, given, want)
+	return protocolErrorf(codeHeaderMismatch, "The header %s is %q, but the body says %q.", name, given, want)
 }

@@ -71,13 +71,11 @@ func (x *exchange) fail(f *fault.Error) { x.failed = f }
 func (s *Server) serve(x *exchange) int {
 	err := s.o.Origin.Check(x.r)
 	if err != nil {
-		f := fault.From(err)
 		x.w.Header().Set("Connection", "close") // rather than read the body
-		return x.refuse(f.Status(), nil, protocol(f))
+		return x.refuseFault(nil, err)
 	}
 	if x.who, err = s.o.Callers.From(x.r); err != nil {
-		f := fault.From(err)
-		return x.refuse(f.Status(), nil, protocol(f))
+		return x.refuseFault(nil, err)
 	}
 	switch x.r.Method {
 	case http.MethodPost:
@@ -91,16 +89,16 @@ func (s *Server) serve(x *exchange) int {
 		}
 	}
 	x.w.Header().Set("Allow", "POST, GET, DELETE")
-	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
+	return x.refuse(http.StatusMethodNotAllowed, nil, protocolErrorf(codeInvalidRequest, "%s is not allowed here.", fault.Brief(x.r.Method)))
 }
 
 // post handles a message.
 func (s *Server) post(x *exchange) int {
 	if kind, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return x.refuse(http.StatusUnsupportedMediaType, nil, refuse(codeInvalidRequest, "The body must be sent as application/json."))
+		return x.refuse(http.StatusUnsupportedMediaType, nil, protocolErrorf(codeInvalidRequest, "The body must be sent as application/json."))
 	}
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
-		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
+		return x.refuse(http.StatusNotAcceptable, nil, protocolErrorf(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
 	if s.o.Time > 0 {
 		ctx, end := context.WithCancelCause(x.r.Context())
@@ -146,13 +144,13 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 	own, capable := m.meta.Get(metaCapabilities)
 	switch {
 	case m.version() == "":
-		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion))
+		return x.refuse(http.StatusBadRequest, m.id, protocolErrorf(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion))
 	case m.version() != version:
 		return x.refuse(http.StatusBadRequest, m.id, mismatch(versionHeader, string(version), string(m.version())))
 	case version != July2026:
 		return x.refuse(http.StatusBadRequest, m.id, unsupported(version))
 	case !capable || own.Kind != "object":
-		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities))
+		return x.refuse(http.StatusBadRequest, m.id, protocolErrorf(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities))
 	}
 	if wrong := agree(x.r.Header, m); wrong != nil {
 		return x.refuse(http.StatusBadRequest, m.id, wrong)
@@ -163,7 +161,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 			_, wrong = s.view(x.r.Context(), x.who) // a caller who may see nothing has nothing to listen for
 		}
 		if wrong != nil {
-			return x.stateless(m.id, wrong)
+			return x.refuseStateless(m.id, wrong)
 		}
 		x.lease.Release() // the stream may last, and keeps nothing of the message
 		if x.limit != nil {
@@ -173,12 +171,12 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK
 	}
-	return s.respond(x, x.r.Context(), request{message: m, revision: July2026, who: x.who, header: x.r.Header})
+	return s.respond(x.r.Context(), x, request{message: m, revision: July2026, who: x.who, header: x.r.Header})
 }
 
 // unsupported is the error for a revision that is not spoken.
 func unsupported(version Revision) *protocolError {
-	e := refuse(codeNoVersion, "This server does not speak the revision %q.", clip(string(version)))
+	e := protocolErrorf(codeNoVersion, "This server does not speak the revision %q.", fault.Brief(string(version)))
 	e.data, _ = json.Marshal(map[string]any{"supported": revisions, "requested": version}) // strings
 	return e
 }
@@ -191,15 +189,14 @@ var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: 
 func (s *Server) initialize(x *exchange, m message) int {
 	revision, result, wrong := s.initialized(m)
 	if wrong != nil {
-		return x.protocol(m.id, wrong)
+		return x.refuseInSession(m.id, wrong)
 	}
 	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refuses[refused.cause.Code] {
-		return x.protocol(m.id, refused)
+		return x.refuseInSession(m.id, refused)
 	}
 	opened, err := s.o.Sessions.open(revision, x.who, s.o.Now())
 	if err != nil {
-		f := fault.From(err)
-		return x.refuse(f.Status(), m.id, protocol(f))
+		return x.refuseFault(m.id, err)
 	}
 	x.w.Header().Set(sessionHeader, opened.id)
 	return x.result(nil, response(m.id, result))
@@ -209,15 +206,15 @@ func (s *Server) initialize(x *exchange, m message) int {
 func (s *Server) withSession(x *exchange, m message, next func(*session) int) int {
 	id := x.r.Header.Get(sessionHeader)
 	if id == "" {
-		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
+		return x.refuse(http.StatusBadRequest, m.id,
+			protocolErrorf(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
 	}
 	sess, err := s.o.Sessions.find(id, x.who, s.o.Now(), s.o.SessionIdle)
 	switch {
 	case err != nil:
-		f := fault.From(err)
-		return x.refuse(f.Status(), m.id, protocol(f))
+		return x.refuseFault(m.id, err)
 	case sess == nil:
-		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
+		return x.refuse(http.StatusNotFound, m.id, protocolErrorf(codeInvalidRequest, "There is no such session; open one with initialize."))
 	}
 	return next(sess)
 }
@@ -230,7 +227,7 @@ func (s *Server) manage(x *exchange, sess *session) int {
 		return http.StatusNoContent
 	}
 	if !x.accepts("text/event-stream") {
-		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept text/event-stream."))
+		return x.refuse(http.StatusNotAcceptable, nil, protocolErrorf(codeInvalidRequest, "The client must accept text/event-stream."))
 	}
 	s.listen(x, sess)
 	return http.StatusOK
@@ -246,12 +243,12 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 	}
 	ctx, done := sess.flights.start(x.r.Context(), m.id)
 	defer done()
-	return s.respond(x, ctx, request{message: m, revision: sess.revision, who: x.who, session: sess})
+	return s.respond(ctx, x, request{message: m, revision: sess.revision, who: x.who, session: sess})
 }
 
 // respond runs a request and sends its response: as JSON, or as the last event of a stream where notifications came
 // before it.
-func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
+func (s *Server) respond(ctx context.Context, x *exchange, r request) int {
 	st := x.stream()
 	r.failed = x.fail
 	if x.accepts("text/event-stream") {
@@ -266,9 +263,9 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 		st.send(failure(r.id, wrong))
 		return http.StatusOK
 	case wrong != nil && r.revision == July2026:
-		return x.stateless(r.id, wrong)
+		return x.refuseStateless(r.id, wrong)
 	case wrong != nil:
-		return x.protocol(r.id, wrong)
+		return x.refuseInSession(r.id, wrong)
 	case ctx.Err() != nil && x.r.Context().Err() == nil:
 		return x.accept() // cancelled by its client, which expects no response
 	}
@@ -288,8 +285,8 @@ func (x *exchange) result(st *stream, response []byte) int {
 	return http.StatusOK
 }
 
-// protocol sends an error as the revisions with sessions require: with 200, except where HTTP has a status of its own for it.
-func (x *exchange) protocol(id []byte, e *protocolError) int {
+// refuseInSession sends an error as the revisions with sessions require: with 200, except where HTTP has a status of its own for it.
+func (x *exchange) refuseInSession(id []byte, e *protocolError) int {
 	status := http.StatusOK
 	if e.cause != nil && refuses[e.cause.Code] {
 		status = e.cause.Status()
@@ -303,12 +300,12 @@ var statelessStatus = map[int]int{
 	codeHeaderMismatch: http.StatusBadRequest, codeNoVersion: http.StatusBadRequest,
 }
 
-// stateless sends an error as the stateless revision requires.
-func (x *exchange) stateless(id []byte, e *protocolError) int {
+// refuseStateless sends an error as the stateless revision requires.
+func (x *exchange) refuseStateless(id []byte, e *protocolError) int {
 	if status, ok := statelessStatus[e.code]; ok {
 		return x.refuse(status, id, e)
 	}
-	return x.protocol(id, e)
+	return x.refuseInSession(id, e)
 }
 
 // refuse sends an error with a status.
@@ -325,6 +322,12 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 	x.json(status, failure(id, e))
 	body.Drain(x.w, x.r, x.s.o.BodyTime)
 	return status
+}
+
+// refuseFault sends what err is, with its status.
+func (x *exchange) refuseFault(id []byte, err error) int {
+	f := fault.From(err)
+	return x.refuse(f.Status(), id, protocolErrorOf(f))
 }
 
 func (x *exchange) json(status int, message []byte) {
@@ -350,7 +353,7 @@ func (x *exchange) accepts(kind string) bool {
 		return true
 	}
 	family, _, _ := strings.Cut(kind, "/")
-	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, _, _ := strings.Cut(part, ";")
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case kind, family + "/*", "*/*":
@@ -369,15 +372,15 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 	case err == nil:
 		return read, 0, nil
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge, refuse(codeInvalidRequest, "The body is longer than %d bytes.", x.s.o.MaxBody)
+		return nil, http.StatusRequestEntityTooLarge, protocolErrorf(codeInvalidRequest, "The body is longer than %d bytes.", x.s.o.MaxBody)
 	case errors.As(err, &refused):
-		return nil, refused.Status(), protocol(refused)
+		return nil, refused.Status(), protocolErrorOf(refused)
 	case errors.Is(err, fair.ErrNoMemory):
 		e := fault.New(fault.Overloaded, "Too many large messages; retry in 1 s.").Because(err)
 		e.RetryAfter = time.Second
-		return nil, e.Status(), protocol(e)
+		return nil, e.Status(), protocolErrorOf(e)
 	}
-	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+	return nil, http.StatusBadRequest, protocolErrorf(codeInvalidRequest, "The body did not arrive whole, or not in time.")
 }
 
 // read parses a message when it is its turn. An error comes with its status.
@@ -385,7 +388,7 @@ func (x *exchange) read(sent []byte) (message, int, *protocolError) {
 	done, err := x.s.o.Invoker.Turn(x.r.Context(), x.who, len(sent))
 	if err != nil {
 		f := fault.From(err)
-		return message{}, f.Status(), protocol(f)
+		return message{}, f.Status(), protocolErrorOf(f)
 	}
 	defer done()
 	m, wrong := read(sent)
@@ -405,9 +408,8 @@ func (x *exchange) Grow(bytes int64) error {
 
 // acceptable returns a fault where the site refuses the caller. A site that fails refuses no caller.
 func (x *exchange) acceptable() error {
-	_, err := x.s.o.Discovery.View(x.r.Context(), x.who)
-	if err != nil && refuses[fault.From(err).Code] {
-		return fault.From(err)
+	if _, refused := x.s.view(x.r.Context(), x.who); refused != nil && refuses[refused.cause.Code] {
+		return refused.cause
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/caller"
@@ -121,8 +122,8 @@ var (
 func (s *Server) handle(ctx context.Context, r request) (result []byte, err *protocolError) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", clip(r.method), "panic", p, "stack", string(debug.Stack()))
-			result, err = nil, protocol(fault.From(fmt.Errorf("panic: %v", p)))
+			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", fault.Brief(r.method), "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, protocolErrorOf(fmt.Errorf("panic: %v", p))
 		}
 	}()
 	methods := sessionMethods
@@ -131,7 +132,7 @@ func (s *Server) handle(ctx context.Context, r request) (result []byte, err *pro
 	}
 	run, ok := methods[r.method]
 	if !ok {
-		return nil, refuse(codeNoMethod, "This server has no method %q.", clip(r.method))
+		return nil, protocolErrorf(codeNoMethod, "This server has no method %q.", fault.Brief(r.method))
 	}
 	r.who.Trace = r.who.Trace.Within(r.metaText("traceparent"), r.metaText("tracestate"))
 	result, err = run(s, ctx, r)
@@ -159,7 +160,7 @@ const capabilities = `{"tools":{"listChanged":true}}`
 func (s *Server) initialized(m message) (Revision, []byte, *protocolError) {
 	revision := Revision(m.param("protocolVersion"))
 	if revision == "" {
-		return "", nil, refuse(codeInvalidParams, "The parameter protocolVersion is missing; it must be a revision of MCP, such as %q.", November2025)
+		return "", nil, protocolErrorf(codeInvalidParams, "The parameter protocolVersion is missing; it must be a revision of MCP, such as %q.", November2025)
 	}
 	if revision != June2025 {
 		revision = November2025
@@ -180,7 +181,7 @@ func (s *Server) discover(context.Context, request) ([]byte, *protocolError) {
 // cacheable says how long a client may keep a result, and for which callers.
 func (s *Server) cacheable(b []byte) []byte {
 	b = append(b, `"ttlMs":`...)
-	b = appendInt(b, s.o.Fresh.Milliseconds())
+	b = strconv.AppendInt(b, s.o.Fresh.Milliseconds(), 10)
 	return append(b, `,"cacheScope":"private"`...)
 }
 
@@ -188,7 +189,7 @@ func (s *Server) cacheable(b []byte) []byte {
 func (s *Server) view(ctx context.Context, who caller.Caller) (discovery.View, *protocolError) {
 	v, err := s.o.Discovery.View(ctx, who)
 	if err != nil {
-		return v, protocol(fault.From(err))
+		return v, protocolErrorOf(err)
 	}
 	return v, nil
 }

@@ -63,43 +63,43 @@ func (m message) param(name string) string {
 func read(body []byte) (message, *protocolError) {
 	var m message
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) { // before any of it is taken apart
-		return m, refuse(codeInvalidRequest, "Send one message at a time: batches are not part of MCP any more.")
+		return m, protocolErrorf(codeInvalidRequest, "Send one message at a time: batches are not part of MCP any more.")
 	}
 	doc, err := jsondoc.Split(body)
 	switch {
 	case err != nil:
-		return m, refuse(codeParse, "The message is not valid JSON: %s.", err)
+		return m, protocolErrorf(codeParse, "The message is not valid JSON: %s.", err)
 	case doc.Kind != jsondoc.Object:
-		return m, refuse(codeInvalidRequest, "The message is a JSON %s; it must be a JSON-RPC object.", doc.Kind)
+		return m, protocolErrorf(codeInvalidRequest, "The message is a JSON %s; it must be a JSON-RPC object.", doc.Kind)
 	}
 	if id, ok := doc.Get("id"); ok {
 		if _, whole := id.Int(); id.Kind != jsondoc.String && !whole {
-			return m, refuse(codeInvalidRequest, "The id must be a string or an integer.")
+			return m, protocolErrorf(codeInvalidRequest, "The id must be a string or an integer.")
 		}
 		m.id = id.Raw
 	}
 	v, _ := doc.Get("jsonrpc")
 	if text, _ := v.Text(); text != "2.0" {
-		return m, refuse(codeInvalidRequest, `The member jsonrpc must be "2.0".`)
+		return m, protocolErrorf(codeInvalidRequest, `The member jsonrpc must be "2.0".`)
 	}
 	method, ok := doc.Get("method")
 	if !ok {
 		_, result := doc.Get("result")
 		_, failure := doc.Get("error")
 		if !result && !failure {
-			return m, refuse(codeInvalidRequest, "The member method is missing.")
+			return m, protocolErrorf(codeInvalidRequest, "The member method is missing.")
 		}
 		return message{}, nil // a response: the bridge sends no requests, so it expects none
 	}
 	if m.method, _ = method.Text(); m.method == "" {
-		return m, refuse(codeInvalidRequest, "The member method must be a string that is not empty.")
+		return m, protocolErrorf(codeInvalidRequest, "The member method must be a string that is not empty.")
 	}
 	m.params, err = object(doc, "params")
 	if err == nil {
 		m.meta, err = object(m.params, "_meta")
 	}
 	if err != nil {
-		return m, refuse(codeInvalidParams, "%s", err)
+		return m, protocolErrorf(codeInvalidParams, "%s", err)
 	}
 	return m, nil
 }
@@ -125,7 +125,7 @@ type protocolError struct {
 	cause   *fault.Error    // of the bridge, where it has one: its status and headers go out over HTTP
 }
 
-func refuse(code int, format string, args ...any) *protocolError {
+func protocolErrorf(code int, format string, args ...any) *protocolError {
 	return &protocolError{code: code, message: fmt.Sprintf(format, args...)}
 }
 
@@ -137,8 +137,9 @@ var protocolCodes = map[fault.Code]int{
 	fault.InternalError: codeInternal,
 }
 
-// protocol words a fault as a protocol error.
-func protocol(f *fault.Error) *protocolError {
+// protocolErrorOf words what went wrong in the bridge or at the site as a protocol error.
+func protocolErrorOf(err error) *protocolError {
+	f := fault.From(err)
 	code, ok := protocolCodes[f.Code]
 	if !ok {
 		code = codeRefused

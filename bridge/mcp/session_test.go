@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 )
 
-// caller is the anonymous one at an address, or the bearer of a token from there.
+// callerNamed is the anonymous caller at an address, or the bearer of a token from there.
 func callerNamed(t testing.TB, token, address string) caller.Caller {
 	t.Helper()
 	h := http.Header{}
@@ -78,7 +79,7 @@ func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 	kept := must.Get(open(t, s, ann, now, false))(t)
 	var refused error
 	for i := range maxSessions + 1000 {
-		if _, err := open(t, s, callerNamed(t, "", "10.0."+itoa(i/250)+"."+itoa(i%250)), now, i%2 == 0); err != nil {
+		if _, err := open(t, s, callerNamed(t, "", "10.0."+strconv.Itoa(i/250)+"."+strconv.Itoa(i%250)), now, i%2 == 0); err != nil {
 			refused = err
 		}
 	}
@@ -89,15 +90,13 @@ func TestAnonymousCallersEndNoSessionOfOthers(t *testing.T) {
 	must.Expect(t, err == nil, "a known caller: %v", err)
 }
 
-func itoa(i int) string { return string(appendInt(nil, int64(i))) }
-
 // What the store counts is what it holds, whatever was opened and closed; what nobody finds any more has ended.
 func TestTheStoreOfSessionsAgreesWithItself(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, now := NewSessions(), time.Unix(0, 0)
 		var all []*session
 		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
-			who := callerNamed(t, rapid.SampledFrom([]string{"", "", "ann"}).Draw(rt, "token"), "192.0.2."+itoa(rapid.IntRange(1, 2).Draw(rt, "address")))
+			who := callerNamed(t, rapid.SampledFrom([]string{"", "", "ann"}).Draw(rt, "token"), "192.0.2."+strconv.Itoa(rapid.IntRange(1, 2).Draw(rt, "address")))
 			if len(all) > 0 && rapid.IntRange(0, 4).Draw(rt, "close") == 0 {
 				s.close(all[rapid.IntRange(0, len(all)-1).Draw(rt, "which")])
 			} else if sess, err := open(t, s, who, now, rapid.Bool().Draw(rt, "used")); err == nil {

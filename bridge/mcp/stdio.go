@@ -47,7 +47,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, wh
 				return cmp.Or(<-ended, refused)
 			}
 			if m, _ := read(line); refused != nil && m.id != nil {
-				p.send(failure(m.id, refuse(codeRefused, "%v", refused)))
+				p.send(failure(m.id, protocolErrorf(codeRefused, "%v", refused)))
 				p.stop()
 				return refused
 			}
@@ -87,7 +87,7 @@ func (p *pipe) lines(in io.Reader, to chan<- []byte) error {
 		line = bytes.TrimSpace(line)
 		switch {
 		case tooLong:
-			p.send(failure(nil, refuse(codeInvalidRequest, "The message is longer than %d bytes.", p.s.o.MaxBody)))
+			p.send(failure(nil, protocolErrorf(codeInvalidRequest, "The message is longer than %d bytes.", p.s.o.MaxBody)))
 		case len(line) > 0:
 			select {
 			case to <- line:
@@ -151,9 +151,9 @@ func (p *pipe) take(line []byte) {
 		p.session = newSession("", revision, p.who.Owner())
 		p.send(response(m.id, result))
 	case p.session == nil && statelessMethods[m.method] != nil && sessionMethods[m.method] == nil:
-		p.send(failure(m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion)))
+		p.send(failure(m.id, protocolErrorf(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion)))
 	case p.session == nil && m.method != "ping":
-		p.send(failure(m.id, refuse(codeInvalidRequest, "Send initialize first.")))
+		p.send(failure(m.id, protocolErrorf(codeInvalidRequest, "Send initialize first.")))
 	case p.session == nil:
 		p.run(&p.flights, request{message: m, revision: November2025})
 	default:
@@ -186,7 +186,7 @@ func (p *pipe) stateless(m message) {
 		return
 	}
 	if own, ok := m.meta.Get(metaCapabilities); !ok || own.Kind != "object" {
-		p.send(failure(m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities)))
+		p.send(failure(m.id, protocolErrorf(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities)))
 		return
 	}
 	if m.method != "subscriptions/listen" {
@@ -200,7 +200,7 @@ func (p *pipe) stateless(m message) {
 	}
 	if p.subscriptions.Add(1) > maxSubscriptions {
 		p.subscriptions.Add(-1)
-		p.send(failure(m.id, refuse(codeRefused, "There are %d open subscriptions already; one is enough.", maxSubscriptions)))
+		p.send(failure(m.id, protocolErrorf(codeRefused, "There are %d open subscriptions already; one is enough.", maxSubscriptions)))
 		return
 	}
 	ctx, done := p.flights.start(p.ctx, m.id)

@@ -113,7 +113,7 @@ type subscription struct {
 func subscriptionOf(m message) (subscription, *protocolError) {
 	wanted, err := object(m.params, "notifications")
 	if err != nil || wanted.Kind == "" {
-		return subscription{}, refuse(codeInvalidParams, "The parameter notifications is missing; it must be an object such as {\"toolsListChanged\": true}.")
+		return subscription{}, protocolErrorf(codeInvalidParams, "The parameter notifications is missing; it must be an object such as {\"toolsListChanged\": true}.")
 	}
 	tools, _ := wanted.Get("toolsListChanged")
 	return subscription{id: bytes.Clone(m.id), tools: tools.IsTrue()}, nil

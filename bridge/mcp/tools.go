@@ -1,12 +1,10 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -20,23 +18,23 @@ func (s *Server) listTools(ctx context.Context, r request) ([]byte, *protocolErr
 		return nil, refused
 	}
 	if !v.MayDiscover {
-		return nil, protocol(fault.New(fault.AccessDenied, "This caller may not discover tools: the permission 'access mcp tool discovery' is required."))
+		return nil, protocolErrorOf(fault.New(fault.AccessDenied, "This caller may not discover tools: the permission 'access mcp tool discovery' is required."))
 	}
 	cursor, given := r.params.Get("cursor")
 	text, isText := cursor.Text()
 	if given && !isText {
-		return nil, refuse(codeInvalidParams, "The cursor must be a string.")
+		return nil, protocolErrorf(codeInvalidParams, "The cursor must be a string.")
 	}
 	at, err := catalog.ParseCursor(text)
 	if err != nil {
-		return nil, protocol(fault.From(err))
+		return nil, protocolErrorOf(err)
 	}
 	if r.session != nil {
 		r.session.listed.Store(&v.Catalog().Version)
 	}
 	page, err := v.Page(ctx, at)
 	if err != nil {
-		return nil, protocol(fault.From(err))
+		return nil, protocolErrorOf(err)
 	}
 	return s.page(page, r.revision), nil
 }
@@ -71,13 +69,13 @@ func (s *Server) page(p *catalog.Page, revision Revision) []byte {
 func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolError) {
 	name, ok := r.params.Get("name")
 	if !ok || name.Kind != jsondoc.String {
-		return nil, refuse(codeInvalidParams, "The parameter name is missing; it must be a tool's name, a string.")
+		return nil, protocolErrorf(codeInvalidParams, "The parameter name is missing; it must be a tool's name, a string.")
 	}
 	arguments := []byte("{}")
 	switch given, there := r.params.Get("arguments"); {
-	case !there, given.Kind == jsondoc.Array && isEmpty(given.Raw): // PHP's [] is an empty object
+	case !there, given.Kind == jsondoc.Array && jsondoc.HoldsNothing(given.Raw): // PHP's [] is an empty object
 	case given.Kind != jsondoc.Object:
-		return nil, refuse(codeInvalidParams, "The parameter arguments is a JSON %s; it must be an object.", given.Kind)
+		return nil, protocolErrorf(codeInvalidParams, "The parameter arguments is a JSON %s; it must be an object.", given.Kind)
 	default:
 		arguments = given.Raw
 	}
@@ -142,9 +140,9 @@ func (r request) fault(err error) ([]byte, *protocolError) {
 	}
 	switch {
 	case f.Code == fault.AccessDenied && len(f.Challenge) > 0: // by what the token may
-		return nil, protocol(f)
+		return nil, protocolErrorOf(f)
 	case f.Code == fault.AccessDenied: // by the site: like a tool that the caller never had
-		return nil, refuse(codeInvalidParams, "%s", f.Message)
+		return nil, protocolErrorf(codeInvalidParams, "%s", f.Message)
 	case asResult[f.Code]:
 		text := f.Message
 		if f.RetryAfter > 0 {
@@ -152,7 +150,7 @@ func (r request) fault(err error) ([]byte, *protocolError) {
 		}
 		return failed(text), nil
 	}
-	return nil, protocol(f)
+	return nil, protocolErrorOf(f)
 }
 
 // steps of a call whose progress a client can receive.
@@ -172,9 +170,3 @@ func (r request) progress() func(what string) {
 		r.notify(notification("notifications/progress", append(jsondoc.AppendString(b, what), '}')))
 	}
 }
-
-func isEmpty(array []byte) bool { return len(bytes.TrimSpace(array[1:len(array)-1])) == 0 }
-
-func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
-
-func clip(s string) string { return s[:min(len(s), 64)] }

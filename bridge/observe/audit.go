@@ -63,9 +63,8 @@ func (l *Audit) Record(who caller.Caller, tool string, took time.Duration, err e
 	if l == nil {
 		return
 	}
-	const longest = 128
 	entry := line{
-		Time: l.now().UTC(), RequestID: who.Trace.RequestID, User: who.User(), Caller: who.String(), Tool: tool[:min(len(tool), longest)],
+		Time: l.now().UTC(), RequestID: who.Trace.RequestID, User: who.User(), Caller: who.String(), Tool: fault.Brief(tool),
 		Outcome: "ok", Status: 200, Millis: float64(took.Microseconds()) / 1000,
 	}
 	if who.Address.IsValid() {

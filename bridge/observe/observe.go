@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // requestID is what a request may call itself.
@@ -34,6 +36,6 @@ func Log(log *slog.Logger, r *http.Request, status int, took time.Duration, err 
 	if !log.Enabled(r.Context(), level) {
 		return
 	}
-	log.Log(r.Context(), level, "request", "method", clip(r.Method), "path", clip(r.URL.Path), "status", status, "took", took,
-		"request_id", r.Header.Get("X-Request-Id"), "traceparent", clip(r.Header.Get("Traceparent")), "error", err)
+	log.Log(r.Context(), level, "request", "method", fault.Brief(r.Method), "path", fault.Brief(r.URL.Path), "status", status, "took", took,
+		"request_id", r.Header.Get("X-Request-Id"), "traceparent", fault.Brief(r.Header.Get("Traceparent")), "error", err)
 }

@@ -78,8 +78,6 @@ func (l *Refusals) Record(r *http.Request, status int, err error) {
 	}
 	l.log.LogAttrs(r.Context(), slog.LevelWarn, "refused",
 		slog.String("kind", kind), slog.Int("status", status), slog.String("client", claim.Address.String()), slog.String("user", claim.User),
-		slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)), slog.String("why", clip(fault.From(err).Message)),
+		slog.String("method", fault.Brief(r.Method)), slog.String("path", fault.Brief(r.URL.Path)), slog.String("why", fault.Brief(fault.From(err).Message)),
 		slog.String("request_id", r.Header.Get("X-Request-Id")), slog.Int64(unloggedKey, l.unlogged.Swap(0)))
 }
-
-func clip(s string) string { return s[:min(len(s), 256)] }

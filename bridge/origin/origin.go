@@ -40,14 +40,11 @@ var (
 	ErrOrigin = errors.New("the origin is not allowed")
 )
 
-// clip shortens what a request brings, for a message.
-func clip(s string) string { return s[:min(len(s), 128)] }
-
 // Check returns an AccessDenied fault for a request that may not come.
 func (p Policy) Check(r *http.Request) error {
 	if !p.names(r) {
 		return fault.New(fault.AccessDenied, "This bridge does not respond under the host name %q; if callers reach it by that name, add it to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
-			clip(r.Host)).Because(ErrHost)
+			fault.Brief(r.Host)).Because(ErrHost)
 	}
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
@@ -55,7 +52,7 @@ func (p Policy) Check(r *http.Request) error {
 	}
 	if len(origins) > 1 || !p.own(origins[0], r.Host) {
 		return fault.New(fault.AccessDenied, "Requests from other web sites, here %q, are refused; if the site belongs to the bridge, add its host to allowed_hosts (BRIDGE_ALLOWED_HOSTS).",
-			clip(origins[0])).Because(ErrOrigin)
+			fault.Brief(origins[0])).Because(ErrOrigin)
 	}
 	return nil
 }

@@ -55,11 +55,13 @@ func dialectNamed(text string) (d dialect, known bool) {
 	return d, known && (scheme == "http" || scheme == "https")
 }
 
-// Dialect returns the address of a dialect as validators know it, however a $schema spells it; known is false for one that is
-// none of Draft 4, 6, 7, 2019-09 and 2020-12.
-func Dialect(declared string) (address string, known bool) {
-	d, known := dialectNamed(declared)
-	return d.address, known
+// Dialect returns the address of a dialect as validators know it, however a $schema spells it; "" for one that is none of
+// Draft 4, 6, 7, 2019-09 and 2020-12.
+func Dialect(declared string) (address string) {
+	if d, known := dialectNamed(declared); known {
+		return d.address
+	}
+	return ""
 }
 
 // Recent reports whether a schema declares a dialect from 2019-09 on.

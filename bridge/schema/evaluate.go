@@ -87,7 +87,7 @@ func (e *evaluation) fail(at uint32, keyword, expected string, below ...string) 
 	path := make([]string, 0, len(e.path)+len(below))
 	for _, step := range e.path {
 		if step.name > 0 {
-			path = append(path, fault.Clip(string(e.ix.text(step.name)), 256))
+			path = append(path, fault.Brief(string(e.ix.text(step.name))))
 		} else {
 			path = append(path, strconv.Itoa(step.item))
 		}

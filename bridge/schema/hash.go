@@ -68,8 +68,8 @@ func parseDecimal(raw []byte) decimal {
 		raw = raw[:i]
 	}
 	d.whole = raw
-	if i := bytes.IndexByte(raw, '.'); i >= 0 {
-		d.whole, d.fraction = raw[:i], bytes.TrimRight(raw[i+1:], "0")
+	if before, after, ok := bytes.Cut(raw, []byte{'.'}); ok {
+		d.whole, d.fraction = before, bytes.TrimRight(after, "0")
 	}
 	return d
 }

@@ -173,7 +173,7 @@ func repairMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		if dialects[strings.TrimSuffix(s, "#")] {
 			break
 		}
-		address, _ := schema.Dialect(s)
+		address := schema.Dialect(s)
 		if m.Value = jsondoc.NewString(address); !dialects[strings.TrimSuffix(address, "#")] {
 			notes.add("$schema is %.80s; the schema is read as Draft 7", v.Bytes())
 			return m, false

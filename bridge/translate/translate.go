@@ -102,7 +102,7 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 			s = jsondoc.NewObject()
 		}
 		if schema.Recent(s) {
-			dialect, _ = schema.Dialect(text(s, "$schema"))
+			dialect = schema.Dialect(text(s, "$schema"))
 		}
 		if r, ok := s.Get("required"); ok && r.IsTrue() {
 			p.Required = true // Draft 3, and Drupal: it belongs to the one above

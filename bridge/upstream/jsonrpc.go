@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,16 +56,10 @@ func encodeRequest(method string, params []byte, id string) []byte {
 	b := make([]byte, 0, len(method)+len(params)+len(id)+64)
 	b = append(b, `{"jsonrpc":"2.0","method":`...)
 	b = jsondoc.AppendString(b, method)
-	if !isEmpty(params) {
+	if !jsondoc.HoldsNothing(params) {
 		b = append(append(b, `,"params":`...), params...)
 	}
 	return append(append(append(b, `,"id":`...), id...), '}')
-}
-
-// isEmpty reports whether parameters are {} or [], blanks aside.
-func isEmpty(params []byte) bool {
-	p := bytes.TrimSpace(params)
-	return len(p) >= 2 && len(bytes.TrimSpace(p[1:len(p)-1])) == 0
 }
 
 // decodeResponse takes a JSON-RPC response apart. A result counts only with the request's own id and nothing else beside

@@ -97,7 +97,7 @@ func TestEveryReasonOfTheModulesBaselineNamesARecording(t *testing.T) {
 	if _, err := os.Stat(recordings); err != nil {
 		t.Skipf("THE REASONS WERE NOT CHECKED: the recordings are not beside the checkout, at %s", recordings)
 	}
-	for _, line := range strings.Split(string(data), "\n") {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		if !strings.Contains(line, "reason: ") {
 			continue
 		}

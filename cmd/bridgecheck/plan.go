@@ -103,31 +103,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		started:  started{exec: v.Exec, replicas: v.Replicas, alone: v.Jobs == 1, mcpStdio: v.MCPStdio, readyTimeout: time.Duration(v.ReadyTimeout)},
 		warnings: cmd.ErrOrStderr(), keys: &authserver.Keys{},
 	}
-	switch {
-	case p.mcpStdio != "" && p.exec == "" && (p.target.URL != "" || p.mockListen != "" || v.Drupal != ""):
-		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
-	case p.withModule != "" && (v.Drupal != "" || p.exec == "" && p.mcpStdio == "" && p.mockListen == ""):
-		return nil, usagef("--with-module is for the mock Drupal behind a bridge: give --exec, --mcp-stdio or --mock-listen, and no --drupal")
-	case given("env") && p.exec == "" && p.mcpStdio == "":
-		return nil, usagef("--env is for a bridge that --exec or --mcp-stdio starts: give one of them")
-	}
-	if p.stdioAlone = p.mcpStdio != "" && p.exec == ""; p.stdioAlone {
-		p.target.URL = stdioURL
-	}
-	if err := p.checkReplicas(); err != nil {
+	if err := p.checkTarget(v, given); err != nil {
 		return nil, err
-	}
-	switch {
-	case len(v.LogIn) == 0 && (v.Device || v.ClientID != ""):
-		return nil, usagef("--device and --client-id say how --login logs in: give --login too")
-	case len(v.LogIn) > 0 && (p.target.URL == "" || p.exec != "" || p.mockListen != "" || p.stdioAlone):
-		return nil, usagef("--login logs in at a bridge that is running, with an authorization server of its own: give --url, and neither --exec nor --mock-listen")
-	}
-	if p.exec != "" || p.stdioAlone {
-		p.env, p.group = v.Env, processtree.NewGroup()
-		if err := checkEnvironment(p.env); err != nil {
-			return nil, err
-		}
 	}
 	p.warnAboutPlainHTTP(cmd)
 	if req, err := http.NewRequest(http.MethodGet, p.target.URL, nil); err == nil && v.Proxy == "" {
@@ -135,20 +112,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			cmd.PrintErrf("bridgecheck: the requests to the bridge go through the proxy %s of the environment\n", terminal.Escape(proxy.Redacted()))
 		}
 	}
-	if p.proxy, err = recordingOf(v.DrupalProxy, v.Drupal); err != nil {
+	if err := p.setSite(v); err != nil {
 		return nil, err
-	}
-	if p.proxy.control = v.Control; p.proxy.control != "" && p.proxy.listen == "" {
-		return nil, usagef("--control changes the real site behind a recording proxy: give --drupal and --drupal-proxy too")
-	}
-	if err := p.proxy.fits(p); err != nil {
-		return nil, err
-	}
-	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
-		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
-	}
-	if p.keepUp = v.Keep; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
-		return nil, usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
 	}
 	if err := p.checkName(given); err != nil {
 		return nil, err
@@ -167,35 +132,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.selectFailed(cmd, p, v); err != nil {
 		return nil, err
 	}
-	profiles := []testbed.Profile{{Capabilities: engine.DefaultCapabilities}}
-	if p.target.URL == "" && p.exec == "" {
-		profiles = testbed.Profiles()
-	}
-	makers, wrong := &generate.Makers{}, &atomic.Int32{}
-	for i, profile := range profiles {
-		l, err := legOf(cmd, v, profile)
-		if err != nil {
-			return nil, err
-		}
-		l.options.Pass.Makers, l.options.Pass.Wrong = makers, wrong
-		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
-			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
-		}
-		if p.stdioAlone && slices.ContainsFunc(l.options.Capabilities, func(c string) bool { return c == "tools" || c == check.OAuth }) {
-			return nil, usagef("a bridge of --mcp-stdio alone has neither the three endpoints nor tokens: give --capabilities mcp,-tools")
-		}
-		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
-		elsewhere, err := inVersion(l.options.Contract, profile.Skip)
-		if err != nil {
-			return nil, err
-		}
-		l.options.Skip = append(slices.Clone(l.options.Skip), elsewhere...)
-		if l.checks, err = engine.Checks(l.options); err != nil {
-			return nil, err
-		}
-		if i == 0 || len(l.checks) > 0 {
-			p.legs = append(p.legs, l)
-		}
+	if err := p.addLegs(cmd, v); err != nil {
+		return nil, err
 	}
 	if err := f.selectShard(p); err != nil {
 		return nil, err
@@ -207,6 +145,93 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
 	return p, nil
+}
+
+// checkTarget settles how the bridge is reached, and refuses flags that do not go together.
+func (p *plan) checkTarget(v *settings.Values, given func(flag string) bool) error {
+	switch {
+	case p.mcpStdio != "" && p.exec == "" && (p.target.URL != "" || p.mockListen != "" || v.Drupal != ""):
+		return usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
+	case p.withModule != "" && (v.Drupal != "" || p.exec == "" && p.mcpStdio == "" && p.mockListen == ""):
+		return usagef("--with-module is for the mock Drupal behind a bridge: give --exec, --mcp-stdio or --mock-listen, and no --drupal")
+	case given("env") && p.exec == "" && p.mcpStdio == "":
+		return usagef("--env is for a bridge that --exec or --mcp-stdio starts: give one of them")
+	}
+	if p.stdioAlone = p.mcpStdio != "" && p.exec == ""; p.stdioAlone {
+		p.target.URL = stdioURL
+	}
+	if err := p.checkReplicas(); err != nil {
+		return err
+	}
+	switch {
+	case len(v.LogIn) == 0 && (v.Device || v.ClientID != ""):
+		return usagef("--device and --client-id say how --login logs in: give --login too")
+	case len(v.LogIn) > 0 && (p.target.URL == "" || p.exec != "" || p.mockListen != "" || p.stdioAlone):
+		return usagef("--login logs in at a bridge that is running, with an authorization server of its own: give --url, and neither --exec nor --mock-listen")
+	}
+	if p.exec != "" || p.stdioAlone {
+		p.env, p.group = v.Env, processtree.NewGroup()
+		if err := checkEnvironment(p.env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setSite settles what stands behind the bridge.
+func (p *plan) setSite(v *settings.Values) error {
+	var err error
+	if p.proxy, err = recordingOf(v.DrupalProxy, v.Drupal); err != nil {
+		return err
+	}
+	if p.proxy.control = v.Control; p.proxy.control != "" && p.proxy.listen == "" {
+		return usagef("--control changes the real site behind a recording proxy: give --drupal and --drupal-proxy too")
+	}
+	if err := p.proxy.fits(p); err != nil {
+		return err
+	}
+	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
+		return usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
+	}
+	if p.keepUp = v.Keep; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
+		return usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
+	}
+	return nil
+}
+
+// addLegs settles the passes: one for each profile of the reference bridge, one for any other.
+func (p *plan) addLegs(cmd *cobra.Command, v *settings.Values) error {
+	profiles := []testbed.Profile{{Capabilities: engine.DefaultCapabilities}}
+	if p.target.URL == "" && p.exec == "" {
+		profiles = testbed.Profiles()
+	}
+	makers, wrong := &generate.Makers{}, &atomic.Int32{}
+	for i, profile := range profiles {
+		l, err := legOf(cmd, v, profile)
+		if err != nil {
+			return err
+		}
+		l.options.Pass.Makers, l.options.Pass.Wrong = makers, wrong
+		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
+			return usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
+		}
+		if p.stdioAlone && slices.ContainsFunc(l.options.Capabilities, func(c string) bool { return c == "tools" || c == check.OAuth }) {
+			return usagef("a bridge of --mcp-stdio alone has neither the three endpoints nor tokens: give --capabilities mcp,-tools")
+		}
+		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
+		elsewhere, err := inVersion(l.options.Contract, profile.Skip)
+		if err != nil {
+			return err
+		}
+		l.options.Skip = append(slices.Clone(l.options.Skip), elsewhere...)
+		if l.checks, err = engine.Checks(l.options); err != nil {
+			return err
+		}
+		if i == 0 || len(l.checks) > 0 {
+			p.legs = append(p.legs, l)
+		}
+	}
+	return nil
 }
 
 // inVersion keeps the globs that match a clause of a version of the contract: a profile skips clauses of later ones, too.

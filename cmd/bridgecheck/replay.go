@@ -123,7 +123,7 @@ func columnOf(title string, e reports.Exchange, width int) []string {
 		}
 	}
 	var lines []string
-	for _, part := range strings.Split(strings.Join(text, "\n"), "\n") {
+	for part := range strings.SplitSeq(strings.Join(text, "\n"), "\n") {
 		letters := []rune(terminal.Escape(part))
 		for len(letters) > width {
 			lines = append(lines, terminal.Escape(string(letters[:width]))) // a cut may have made a command of it

@@ -264,18 +264,8 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities
 	}
-	for _, c := range o.Capabilities {
-		if !contract.Knows(c) {
-			return nil, unknownCapability(contract, c)
-		}
-	}
-	if err := oneOfEach(o.Capabilities); err != nil {
+	if err := o.checkClaims(contract); err != nil {
 		return nil, err
-	}
-	for _, c := range o.Clients {
-		if names := contract.ClientNames(); !slices.Contains(names, c) {
-			return nil, usage("%q is no client; there are %s", c, strings.Join(names, ", "))
-		}
 	}
 	selected, err := selection(contract, o)
 	if err != nil {
@@ -302,25 +292,10 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		r.Credentials[check.Agent] = check.Credentials{User: u.User.Username(), Password: password}
 		u.User = nil
 	}
-	switch {
-	case o.Site.Drupal != nil:
-		r.Upstream = &site.Upstream{Recorder: o.Site.Drupal}
-		r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: o.Site.Drupal}
-	case o.Site.Recorder != nil:
-		r.Upstream = &site.Upstream{Recorder: o.Site.Recorder, Proxy: true}
-		if o.Site.Control != nil {
-			r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: o.Site.Control}
-		}
+	if err := connectSite(r, o.Site); err != nil {
+		return nil, err
 	}
-	if r.Drupal != nil {
-		r.Site = r.Drupal
-		if r.Spares() {
-			r.Drupal.Prefix = "-" + strings.ToLower(rand.Text()[:6]) + "-"
-		}
-		if _, ok := r.Drupal.Site().User(string(check.Agent)); !ok {
-			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, check.Agent)
-		}
-	} else if _, ok := r.Credentials[check.Agent]; !ok {
+	if _, ok := r.Credentials[check.Agent]; !ok && r.Drupal == nil {
 		r.Credentials[check.Agent] = check.Credentials{}
 	}
 	for _, creds := range r.Credentials {
@@ -336,6 +311,49 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 	}
 	r.Start(cmp.Or(o.Connection.Timeout, 10*time.Second), limit)
 	return r, nil
+}
+
+// checkClaims refuses capabilities and clients that the contract does not have, or that exclude each other.
+func (o Options) checkClaims(contract *contract.Contract) error {
+	for _, c := range o.Capabilities {
+		if !contract.Knows(c) {
+			return unknownCapability(contract, c)
+		}
+	}
+	if err := oneOfEach(o.Capabilities); err != nil {
+		return err
+	}
+	for _, c := range o.Clients {
+		if names := contract.ClientNames(); !slices.Contains(names, c) {
+			return usage("%q is no client; there are %s", c, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// connectSite gives the run what it was given of the site behind the bridge.
+func connectSite(r *check.Environment, s Site) error {
+	switch {
+	case s.Drupal != nil:
+		r.Upstream = &site.Upstream{Recorder: s.Drupal}
+		r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: s.Drupal}
+	case s.Recorder != nil:
+		r.Upstream = &site.Upstream{Recorder: s.Recorder, Proxy: true}
+		if s.Control != nil {
+			r.Drupal = &site.Drupal{Upstream: r.Upstream, Mock: s.Control}
+		}
+	}
+	if r.Drupal == nil {
+		return nil
+	}
+	r.Site = r.Drupal
+	if r.Spares() {
+		r.Drupal.Prefix = "-" + strings.ToLower(rand.Text()[:6]) + "-"
+	}
+	if _, ok := r.Drupal.Site().User(string(check.Agent)); !ok {
+		return usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, check.Agent)
+	}
+	return nil
 }
 
 // selection turns the globs into the set of clauses that the run tests.

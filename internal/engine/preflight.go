@@ -31,24 +31,7 @@ const settleTime = time.Second
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
 func preflight(ctx context.Context, t *check.T) error {
 	agent, since := t.As(check.Agent), t.Upstream.Last()
-	list := agent.List(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	for try := 0; list.Status == 0 && !errors.Is(list.Err, syscall.ECONNREFUSED) && try < patience.SecondTries && (try == 0 || list.Err != client.ErrTimeout); try++ {
-		list = agent.List(ctx) // a network that loses a response now and then is no dead target
-	}
-	for try := 0; list.Status >= http.StatusBadGateway && try < patience.SecondTries; try++ {
-		if why, bySite := t.Exemption(); (why == "" || bySite) && list.MadeBy() == nil {
-			break
-		}
-		select {
-		case <-time.After(settleTime): // the machine was busy with starting all this
-		case <-ctx.Done():
-			return nil
-		}
-		list = agent.List(ctx)
-	}
+	list := firstList(ctx, t, agent)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -57,14 +40,7 @@ func preflight(ctx context.Context, t *check.T) error {
 		return nil // it is a bridge, which hangs on its list: a clause says so
 	}
 	if list.Status == 0 {
-		reason := errors.New(t.Redact.Text(list.Err.Error()))
-		if errors.Is(list.Err, client.ErrTimeout) {
-			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", check.ListPath, t.Timeout)
-			if why := t.SiteFailure(0, t.Timeout/2); why != "" {
-				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
-			}
-		}
-		return &UnreachableError{URL: t.URL, Reason: byProxy(t, reason)}
+		return &UnreachableError{URL: t.URL, Reason: byProxy(t, whyNoResponse(t, list))}
 	}
 	if list.Status >= http.StatusBadGateway && list.Code() != "" {
 		if err := siteDown(t, list); err != nil {
@@ -104,25 +80,70 @@ func preflight(ctx context.Context, t *check.T) error {
 	if scenario.RefusesKnown(ctx, t, list, check.Agent) && list.Code() != "" {
 		return nil
 	}
-	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
+	if t.Drupal == nil && refusesCaller(list) && list.Code() != "" {
 		t.Unauthenticated = true
 		return nil // it refuses with an error of the contract: a bridge that does not know the caller
 	}
-	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(t, seen))
+	t.NotABridge = whyNoBridge(ctx, t, seen)
+	return nil
+}
+
+// firstList asks for the list, again where a network lost the response or the machine was busy with starting all this.
+func firstList(ctx context.Context, t *check.T, agent check.Client) *check.Response {
+	list := agent.List(ctx)
+	for try := 0; ctx.Err() == nil && list.Status == 0 && try < patience.SecondTries; try++ {
+		if errors.Is(list.Err, syscall.ECONNREFUSED) || try > 0 && list.Err == client.ErrTimeout {
+			break
+		}
+		list = agent.List(ctx) // a network that loses a response now and then is no dead target
+	}
+	for try := 0; list.Status >= http.StatusBadGateway && try < patience.SecondTries; try++ {
+		if why, bySite := t.Exemption(); (why == "" || bySite) && list.MadeBy() == nil {
+			break
+		}
+		select {
+		case <-time.After(settleTime):
+		case <-ctx.Done():
+			return list
+		}
+		list = agent.List(ctx)
+	}
+	return list
+}
+
+// whyNoResponse is why the target did not respond to the request for the list, as the user may change it.
+func whyNoResponse(t *check.T, list *check.Response) error {
+	if !errors.Is(list.Err, client.ErrTimeout) {
+		return errors.New(t.Redact.Text(list.Err.Error()))
+	}
+	if why := t.SiteFailure(0, t.Timeout/2); why != "" {
+		return fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
+	}
+	return fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", check.ListPath, t.Timeout)
+}
+
+// whyNoBridge says what a target responded with that is no bridge, to the request for the list first, and what may be the cause.
+func whyNoBridge(ctx context.Context, t *check.T, seen []*check.Response) string {
+	list := seen[0]
+	why := fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(t, seen))
 	if t.Drupal != nil && list.Code() != "" && len(t.Upstream.Entries(0)) == 0 {
-		t.NotABridge += "; it has asked the site nothing that the run has put there: point it at that (DRUPAL_URL, or as its own settings call it)"
+		why += "; it has asked the site nothing that the run has put there: point it at that (DRUPAL_URL, or as its own settings call it)"
 	}
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
-		t.NotABridge += "; a proxy on the way requires a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+		why += "; a proxy on the way requires a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
 	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
-		t.NotABridge += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
+		why += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
 	}
-	t.NotABridge += frontOf(ctx, t, list)
-	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
-		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
+	why += frontOf(ctx, t, list)
+	if refusesCaller(list) {
+		why += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
-	return nil
+	return why
+}
+
+func refusesCaller(r *check.Response) bool {
+	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
 }
 
 // frontOf says what a proxy in front of the bridge has to do with a response, with a semicolon before it; "": nothing that is known.

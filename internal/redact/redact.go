@@ -51,13 +51,6 @@ func (r *Redactor) Add(secrets ...string) {
 	}
 }
 
-// Empty reports whether r knows no secret.
-func (r *Redactor) Empty() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return len(r.shapes) == 0
-}
-
 // forms are the texts by which a secret is known once escapes are undone: itself, itself without what looks like
 // escapes in it, base64 at each of the three places where it may begin in a group, and hexadecimal.
 func forms(secret string) []string {

@@ -160,7 +160,7 @@ func parseLock(object map[string]any) (*Surface, error) {
 	return s, nil
 }
 
-// parseReport takes the lists that a report has as evidence: whole ones, of callers that were there before the run, of a site
+// fromReport takes the lists that a report has as evidence: whole ones, of callers that were there before the run, of a site
 // that no check had changed. The first list of a caller counts.
 func fromReport(report *reports.Report) (*Surface, error) {
 	type page struct {
@@ -175,13 +175,11 @@ func fromReport(report *reports.Report) (*Surface, error) {
 			if err != nil || e.SiteChanged || e.Account != nil || e.Response == nil || !own(e.Identity) || slices.ContainsFunc(e.Drupal, func(u reports.Upstream) bool { return u.Fault != "" }) {
 				continue
 			}
-			var cursor string
-			switch {
-			case strings.HasSuffix(at.Path, client.ListPath) && cmp.Or(e.Request.Method, "GET") == "GET" && (at.RawQuery == "" || at.Query().Has("cursor")):
-				cursor = at.Query().Get("cursor")
-			default:
+			isList := strings.HasSuffix(at.Path, client.ListPath) && cmp.Or(e.Request.Method, "GET") == "GET"
+			if !isList || at.RawQuery != "" && !at.Query().Has("cursor") {
 				continue
 			}
+			cursor := at.Query().Get("cursor")
 			if status := e.Response.Status; cursor == "" && (status == 401 || status == 403) {
 				refused[e.Identity] = status
 			}

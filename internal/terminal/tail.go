@@ -27,7 +27,7 @@ func Tail(log string, most int) []string {
 		}
 		frames, blanks = 0, 0
 	}
-	for _, line := range strings.Split(strings.TrimSpace(strings.ReplaceAll(log, "\r\n", "\n")), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(log, "\r\n", "\n")), "\n") {
 		switch {
 		case frame.MatchString(line):
 			frames += 1 + blanks

@@ -27,7 +27,7 @@ type RecordOptions struct {
 	Progress func(done, all int, id string)
 }
 
-// kept out of recordings: what is the client's, the connection's or a secret.
+// unrecorded are the headers kept out of recordings: what is the client's, the connection's or a secret.
 var unrecorded = []string{"Date", "Host", "Connection", "Keep-Alive", "X-Powered-By", "Content-Length", "Transfer-Encoding", "Server"}
 
 // MakeRecordings sends the cases of a file to a site, in order, and writes its responses as recordings that Verify

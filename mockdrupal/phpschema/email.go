@@ -29,7 +29,7 @@ func validEmail(s string) bool {
 		ip, isV6 := strings.CutPrefix(strings.ToLower(m[3]), "ipv6:")
 		return isV6 && validIPv6(ip) || !isV6 && validIPv4(ip)
 	}
-	for _, l := range strings.Split(s[len(m[1])+1:], ".") {
+	for l := range strings.SplitSeq(s[len(m[1])+1:], ".") {
 		if utf8.RuneCountInString(l) > maxLabel {
 			return false
 		}

@@ -226,7 +226,7 @@ func (c *check) undefined(v, schema php.Value, at place) {
 	if _, isAbsent := v.(absent); !isAbsent {
 		c.combinators(v, s, at)
 		c.types(v, s, at)
-	} else if required := s.Member("required"); php.Truthy(required) || required != nil && isObject(required) && !isList(required) {
+	} else if required := s.Member("required"); php.Truthy(required) || required != nil && isObject(required) && !isArray(required) {
 		c.options(v, s, at)
 	}
 	c.errors = append(outer, c.errors...)
@@ -244,14 +244,14 @@ func (c *check) common(v php.Value, s *php.Array, at place) {
 	_, isAbsent := v.(absent)
 	switch required, has := keyword(s, "required"); {
 	case !isAbsent && !isObject(v):
-	case !isAbsent && has && isList(required):
+	case !isAbsent && has && isArray(required):
 		for _, name := range values(required.(*php.Array)) {
 			key := php.KeyOf(php.ToString(name))
 			if _, has := v.(*php.Array).Get(key); !has {
 				c.fail(at.step(key), "The property %s is required", "required", php.Pair{Name: "property", Value: name})
 			}
 		}
-	case has && !isList(required): // a flag, as Draft 3 has it
+	case has && !isArray(required): // a flag, as Draft 3 has it
 		if isAbsent && (php.Truthy(required) || isObject(required)) {
 			var name php.Value = false // what PHP's end() says of no path
 			if n := len(at.path); n > 0 {
@@ -325,9 +325,6 @@ func isArray(v php.Value) bool {
 	a, ok := v.(*php.Array)
 	return ok && a.IsList()
 }
-
-// isList reports whether a part of a schema is a list: {} is one to PHP.
-func isList(v php.Value) bool { return isArray(v) }
 
 func values(a *php.Array) []php.Value {
 	vs := make([]php.Value, a.Len())

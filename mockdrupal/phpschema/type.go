@@ -44,7 +44,7 @@ func (c *check) typeOf(v, t php.Value, at place) {
 			}
 		}
 	}
-	if words == nil && !isList(t) {
+	if words == nil && !isArray(t) {
 		name := php.ToString(t)
 		if name == "" || isType(v, name) {
 			return

@@ -69,7 +69,7 @@ func run(args []string) error {
 	}
 	r.time = time.Unix(epoch, 0).UTC()
 	r.version = strings.TrimPrefix(r.version, "v")
-	for _, name := range strings.Fields(platforms) {
+	for name := range strings.FieldsSeq(platforms) {
 		system, arch, ok := strings.Cut(name, "/")
 		if !ok {
 			return fmt.Errorf("-platforms has %q: give OS/ARCH, for example linux/amd64", name)

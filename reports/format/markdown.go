@@ -37,17 +37,17 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
 	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn],
 		reports.NotConformant: icons[reports.Fail]}[r.State().Kind()]
-	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
-	about := []string{md(terminal.VisibleLine(r.Target.Title(), 200))}
+	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, Inline(r.Headline()))
+	about := []string{Inline(terminal.VisibleLine(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
 		if maker != "" {
-			about = append(about, md(terminal.VisibleLine(maker, 200)))
+			about = append(about, Inline(terminal.VisibleLine(maker, 200)))
 		}
 	}
 	if r.Target.Proxy != "" {
-		about = append(about, "behind "+md(terminal.VisibleLine(r.Target.Proxy, 200)))
+		about = append(about, "behind "+Inline(terminal.VisibleLine(r.Target.Proxy, 200)))
 	}
-	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Name()), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
+	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), Inline(r.Ledger.Name()), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)
 	markdownCauses(&b, r)
@@ -70,14 +70,14 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 	if len(r.BaselineProblems) > 0 {
 		fmt.Fprint(&b, "### Baseline entries that no longer apply\n\n")
 		for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 50)] {
-			fmt.Fprintf(&b, "- %s:%d %s: %s\n", md(p.File), p.Line, md(p.Clause), md(terminal.VisibleLine(p.Text, 500)))
+			fmt.Fprintf(&b, "- %s:%d %s: %s\n", Inline(p.File), p.Line, Inline(p.Clause), Inline(terminal.VisibleLine(p.Text, 500)))
 		}
 		b.WriteString("\n")
 	}
 	if len(r.Measured) > 0 {
 		b.WriteString("### How the bridge behaves\n\n| | measured | given | used |\n| --- | --- | --- | --- |\n")
 		for _, m := range r.Measured {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", md(m.What), md(m.Measured), md(m.Given), md(m.Used))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", Inline(m.What), Inline(m.Measured), Inline(m.Given), Inline(m.Used))
 		}
 		b.WriteString("\n")
 	}
@@ -102,7 +102,7 @@ func markdownCounts(b *strings.Builder, r *reports.Report) {
 // markdownCauses says which cause explains most failures, and lists the causes of several clauses.
 func markdownCauses(b *strings.Builder, r *reports.Report) {
 	if first, ok := r.FirstCause(); ok {
-		fmt.Fprintf(b, "**Fix this first.** %s.\n\n", md(terminal.VisibleLine(first.Explains(r), 500)))
+		fmt.Fprintf(b, "**Fix this first.** %s.\n\n", Inline(terminal.VisibleLine(first.Explains(r), 500)))
 	}
 	shown := false
 	for _, g := range r.Groups() {
@@ -113,7 +113,7 @@ func markdownCauses(b *strings.Builder, r *reports.Report) {
 			b.WriteString("### Causes\n\n")
 			shown = true
 		}
-		fmt.Fprintf(b, "- %s (%d): `%s`\n", md(terminal.VisibleLine(g.Cause, 500)), len(g.Clauses), strings.Join(g.Clauses, "`, `"))
+		fmt.Fprintf(b, "- %s (%d): `%s`\n", Inline(terminal.VisibleLine(g.Cause, 500)), len(g.Clauses), strings.Join(g.Clauses, "`, `"))
 	}
 	if shown {
 		b.WriteString("\n")
@@ -125,8 +125,8 @@ func markdownSince(b *strings.Builder, c *reports.Comparison) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "Since %s (contract %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)),
-		md(terminal.VisibleLine(c.Old.Headline, 500)))
+	fmt.Fprintf(b, "Since %s (contract %s, %s):", Inline(terminal.VisibleLine(c.Old.Started, 100)), Inline(terminal.VisibleLine(c.Old.Ledger, 100)),
+		Inline(terminal.VisibleLine(c.Old.Headline, 500)))
 	groups := c.Groups()
 	if len(groups) == 0 {
 		b.WriteString(" no difference.\n\n")
@@ -166,9 +166,9 @@ func markdownSection(b *strings.Builder, title string, results []reports.Result,
 
 func markdownResult(r reports.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, md(terminal.VisibleLine(r.Message, 500)))
+	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, Inline(terminal.VisibleLine(r.Message, 500)))
 	if r.Text != "" {
-		fmt.Fprintf(&b, "%s\n\n", md(terminal.VisibleLine(r.Text, 1000)))
+		fmt.Fprintf(&b, "%s\n\n", Inline(terminal.VisibleLine(r.Text, 1000)))
 	}
 	for _, part := range []struct{ name, text string }{
 		{"Expected", r.Expected}, {"Got", r.Actual}, {"Known because", r.KnownReason}, {"To do", r.Remedy}, {"Repeat it", r.Curl},
@@ -194,9 +194,9 @@ func markdownFindings(b *strings.Builder, found []reports.Finding) {
 		if f.Identity != "" {
 			who += " as " + f.Identity
 		}
-		fmt.Fprintf(b, "- %s: %s", md(terminal.VisibleLine(who, 200)), md(terminal.VisibleLine(f.Message, 500)))
+		fmt.Fprintf(b, "- %s: %s", Inline(terminal.VisibleLine(who, 200)), Inline(terminal.VisibleLine(f.Message, 500)))
 		if f.KnownReason != "" {
-			fmt.Fprintf(b, " (known: %s)", md(terminal.VisibleLine(f.KnownReason, 200)))
+			fmt.Fprintf(b, " (known: %s)", Inline(terminal.VisibleLine(f.KnownReason, 200)))
 		}
 		b.WriteString("\n")
 	}
@@ -217,12 +217,9 @@ func markdownTable(b *strings.Builder, r *reports.Report) {
 // mdLinks are what GitHub makes a link of without further syntax.
 var mdLinks = strings.NewReplacer("://", "&#58;//", "www.", "&#119;ww.", "WWW.", "&#87;WW.")
 
-// Inline makes a text one line of Markdown that shows it as it is, for pages beside those of a report.
-func Inline(s string) string { return md(s) }
-
-// md makes one line of text, safe between Markdown and the HTML in it: shown as it is, never a link, tag, table cell, list or
+// Inline makes one line of text, safe between Markdown and the HTML in it: shown as it is, never a link, tag, table cell, list or
 // heading, wherever it stands in a line.
-func md(s string) string {
+func Inline(s string) string {
 	var b strings.Builder
 	s = mdLinks.Replace(html.EscapeString(strings.Join(strings.Fields(s), " ")))
 	for i, c := range s {

@@ -89,7 +89,7 @@ func sarifRule(r reports.Result) object {
 		"shortDescription": object{"text": fmt.Sprintf("%s %s", r.ID, r.Level)},
 		"fullDescription":  object{"text": cmp.Or(r.Text, r.ID)},
 		"help": object{"text": cmp.Or(plain, r.ID),
-			"markdown": fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
+			"markdown": fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, Inline(plain), r.ID)},
 		"defaultConfiguration": object{"level": SARIFLevels[r.Level]},
 		"properties":           object{"level": r.Level, "tags": []string{r.Area, string(r.Level)}},
 	}

@@ -59,9 +59,9 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	b.WriteString("| bridge | outcome | passed | failed | warned | contract |\n| --- | --- | ---: | ---: | ---: | --- |\n")
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		names[i] = md(terminal.VisibleLine(c.Target.Title(), 200))
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s |\n", names[i], md(c.Headline), c.Summary.Pass, c.Summary.Fail, c.Summary.Warn,
-			md(terminal.VisibleLine(c.Ledger, 100)))
+		names[i] = Inline(terminal.VisibleLine(c.Target.Title(), 200))
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s |\n", names[i], Inline(c.Headline), c.Summary.Pass, c.Summary.Fail, c.Summary.Warn,
+			Inline(terminal.VisibleLine(c.Ledger, 100)))
 	}
 	fmt.Fprintf(&b, "\n| clause | level | %s |\n| --- | --- |%s\n", strings.Join(names, " | "), strings.Repeat(" --- |", len(names)))
 	for _, row := range t.Rows {

@@ -30,32 +30,39 @@ const (
 // String is the name of what is seen: front, discovery, journal or site.
 func (s Sees) String() string { return [...]string{"front", "discovery", "journal", "site"}[s] }
 
+// Check is the check of one clause. The contract says what must be; the check says how that is seen.
+type Check struct {
+	ID        string // of the clause
+	Sees      Sees
+	ByMock    bool   // of Front: where a mock stands behind the bridge, it looks at that or changes it, too
+	Generated bool   // it sends many generated cases, as many as Options.Cases at most
+	Costly    bool   // it sends so much that the selftest runs it only where it matters
+	HTTP      bool   // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
+	ByMCP     bool   // of the three endpoints, and it can be tested by MCP where that is the only interface
+	Beside    string // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own
+
+	Run         func(ctx context.Context, t *T) // the check
+	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
+
+	// Clause is that of a check which somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it.
+	Clause *contract.Clause
+	// Guesses is how many callers it sends that a bridge may count as wrong credentials, and then refuse all that it does not
+	// know: those that send most come last.
+	Guesses int
+	// TellsApart is set where it compares callers: it does not apply where one account acts for all of them.
+	TellsApart bool
+	// Waits is set where it waits for a change of the site to show to a caller whom the bridge knows: it comes late, when the run
+	// may know how long that takes.
+	Waits bool
+	// OfOne is what any response of the three endpoints, or of MCP in its area, must meet by itself; nil, or none for a
+	// response: one exchange does not show whether the clause is kept.
+	OfOne func(t *T, a *Response) types.GomegaMatcher
+}
+
 // Place is where the function of the check is declared.
 func (c Check) Place() (file string, line int) {
 	f := runtime.FuncForPC(reflect.ValueOf(c.Run).Pointer())
 	return f.FileLine(f.Entry())
-}
-
-// Check is the check of one clause. The contract says what must be; the check says how that is seen.
-type Check struct {
-	ID          string           // of the clause
-	Clause      *contract.Clause // of a check that somebody adds to those of the contract, see contract.Contract.With; nil: the contract has it
-	Sees        Sees
-	ByMock      bool                            // of Front: where a mock stands behind the bridge, it looks at that or changes it, too
-	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
-	Costly      bool                            // it sends so much that the selftest runs it only where it matters
-	Run         func(ctx context.Context, t *T) // the check
-	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
-	Guesses     int                             // how many callers it sends that a bridge may count as wrong credentials, and then refuse all that it does not know: those that send most come last
-	TellsApart  bool                            // it tells callers apart, and does not apply where one account acts for all of them
-	HTTP        bool                            // it is about MCP over HTTP, and does not apply to a bridge on stdio alone
-	Beside      string                          // the clause whose requests it looks at, too, so that one worker tests both; "": it has its own
-	Waits       bool                            // for a change of the site to show to a caller whom the bridge knows: it comes late, when the run may know how long that takes
-	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
-
-	// OfOne is what any response of the three endpoints, or of MCP in its area, must meet by itself; nil, or none for a response: one exchange does not show
-	// whether the clause is kept.
-	OfOne func(t *T, a *Response) types.GomegaMatcher
 }
 
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
@@ -107,64 +114,79 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	r.DurationMS = Milliseconds(time.Since(t.Began()))
 	requests, waited := t.Cost()
 	r.Requests, r.WaitedMS = requests, Milliseconds(waited)
-	var why Finding
 	ending, isEnding := ended.(Ending)
 	if t.runEnded() && ended != nil && ending.Kind != Inapplicable { // what the end of the run interrupted has found nothing
 		ending, isEnding = Ending{Kind: CutShort, Why: Finding{Subject: "the run ended while this was tested"}}, true
 		ended = ending
 	}
 	found := t.reported(ended)
-	switch e := ended.(type) {
-	case nil:
-		r.Verdict = reports.Pass
-	case failed:
-		r.Verdict, why = Broken(clause), *t.failed
-	case stopped:
-		r.Verdict, why = Broken(clause), e.Finding
-	case broke:
-		r.Verdict, why = reports.Error, Finding{Subject: client.OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
-	case Ending:
-		why = e.Why
-		switch e.Kind {
-		case Inapplicable:
-			r.Verdict = reports.NotApplicable
-		case CutShort:
-			o.CutOff = len(found) == 0
-			r.Verdict = reports.NotTestable
-		case BlockedByBridge:
-			if why.Response != nil {
-				t.Blame(why.Response)
-			}
-			why.Response = t.Blamed()
-			r.Verdict = reports.NotTestable
-		default:
-			r.Verdict = reports.NotTestable
-		}
-	}
+	o.CutOff = isCutShort(ended) && len(found) == 0
+	verdict, why := t.verdict(clause, ended)
 	why = t.redacted(why)
 	if len(found) > 0 { // which count, though what came after them could not be tested
-		r.Verdict = Broken(clause)
+		verdict = Broken(clause)
 	}
-	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	wrong := verdict != reports.Pass && verdict != reports.NotApplicable
 	if wrong {
 		t.ExemptIfClockJumped()
 	}
 	o.Exemption, o.BySite = t.Exemption()
 	if wrong && o.Exemption != "" {
-		r.Verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
+		verdict, found, why = reports.NotTestable, nil, Finding{Subject: o.Exemption}
 	}
 	if wrong && t.Spares() {
 		t.LookForFront(t.Context)
 	}
+	r.Verdict = verdict
+	t.report(&o, found, why)
+	if isEnding && o.Exemption == "" && verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
+		r.BlockedBy = append([]string{}, ending.Culprits...)
+		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
+			r.BlockedBy = append(r.BlockedBy, "mcp/*")
+		}
+	}
+	return o
+}
+
+// verdict is what the end of a check says of its clause, and why.
+func (t *T) verdict(clause contract.Clause, ended any) (reports.Verdict, Finding) {
+	switch e := ended.(type) {
+	case failed:
+		return Broken(clause), *t.failed
+	case stopped:
+		return Broken(clause), e.Finding
+	case broke:
+		return reports.Error, Finding{Subject: client.OneLine(fmt.Sprintf("the check itself broke: %v (%s)", e.value, e.where))}
+	case Ending:
+		why := e.Why
+		switch e.Kind {
+		case Inapplicable:
+			return reports.NotApplicable, why
+		case BlockedByBridge:
+			if why.Response != nil {
+				t.Blame(why.Response)
+			}
+			why.Response = t.Blamed()
+		}
+		return reports.NotTestable, why
+	}
+	return reports.Pass, Finding{}
+}
+
+// report puts the evidence, the findings and the remedy into the result of a check whose verdict is settled.
+func (t *T) report(o *Outcome, found []Finding, why Finding) {
+	r := &o.Result
+	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	var at func(*Response) *int
 	r.Evidence, at = t.evidence(wrong)
+	broken := r.Verdict == reports.Fail || r.Verdict == reports.Warn
 	switch {
 	case len(found) > 0:
-		r.Findings = t.asReported(clause.ID, found, at)
+		r.Findings = t.asReported(r.ID, found, at)
 	case wrong && o.Exemption != "":
 		r.Message = o.Exemption
-	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == Broken(clause)):
-		r.Findings = t.asReported(clause.ID, []Finding{why}, at)
+	case wrong && (why.Expected != "" || at(why.Response) != nil || broken):
+		r.Findings = t.asReported(r.ID, []Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
 		r.Message = why.String()
 	}
@@ -178,13 +200,6 @@ func (t *T) outcome(clause contract.Clause, ended any) Outcome {
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
-	if isEnding && o.Exemption == "" && r.Verdict == reports.NotTestable && ending.Kind == BlockedByBridge && !t.Blamed().Throttled() {
-		r.BlockedBy = append([]string{}, ending.Culprits...)
-		if t.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
-			r.BlockedBy = append(r.BlockedBy, "mcp/*")
-		}
-	}
-	return o
 }
 
 // NewResult is what the contract says of a clause, before anything is tested.

@@ -1,6 +1,9 @@
 package check
 
 import (
+	"cmp"
+	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -243,4 +246,15 @@ func (t *T) show(e *exchange) {
 		t.besides = map[*Response]func(){}
 	}
 	t.keep(e)
+}
+
+// InOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.
+func InOrder[M ~map[K]V, K cmp.Ordered, V any](m M) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -99,6 +100,21 @@ func (t *T) Recover() {
 		defer t.mu.Unlock()
 		if t.aside == nil || isCutShort(t.aside) {
 			t.aside = noted(r)
+		}
+	}
+}
+
+// AtOnce runs n calls at the same time and waits for all. What ends the check in one of them ends it here.
+func AtOnce(n int, call func(i int)) {
+	var all sync.WaitGroup
+	ended := make([]any, n)
+	for i := range n {
+		all.Go(func() { ended[i] = protect(func() { call(i) }) })
+	}
+	all.Wait()
+	for _, e := range ended {
+		if e != nil {
+			panic(e)
 		}
 	}
 }

@@ -1,14 +1,10 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/patience"
@@ -66,14 +62,6 @@ func (t *T) Poll(ctx context.Context, done func() bool) bool {
 // the URL.
 func (t *T) Several() bool { return t.several }
 
-// awaitTTL waits until every process has noticed what changed at a time; where the TTL is not known, it does not wait.
-func (t *T) awaitTTL(ctx context.Context, changed time.Time) {
-	select {
-	case <-time.After(time.Until(changed.Add(t.TTL()))):
-	case <-ctx.Done():
-	}
-}
-
 // How often what was seen is looked at again, to find a process that shows it later.
 const (
 	firstLooks = 7 // until the run has looked once
@@ -127,37 +115,6 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 	return patience.Within(ctx, limit, done)
 }
 
-// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine, which is a share of the TTL, so that
-// a TTL three times as long as the one that was configured does not fit in.
-func (t *T) ChangeLimit() time.Duration {
-	if t.Advance != nil {
-		return 2 * time.Second
-	}
-	limit := t.DiscoveryTTL
-	if m := t.measures; m != nil {
-		limit = m.longest(t.DiscoveryTTL)
-	}
-	return limit + min(3*time.Second, max(1500*time.Millisecond, limit*3/2))
-}
-
-// InOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.
-func InOrder[M ~map[K]V, K cmp.Ordered, V any](m M) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			if !yield(key, m[key]) {
-				return
-			}
-		}
-	}
-}
-
-// ExpireCaches lets everything cached run out where the run has a clock to move.
-func (t *T) ExpireCaches() {
-	if t.Advance != nil {
-		t.Advance(t.DiscoveryTTL + time.Millisecond)
-	}
-}
-
 // meetClock finds out, in the first check of a run that has a clock, whether what the bridge caches gets old by it: after each move
 // the list is fetched from the site, and right after that it is not. That takes four requests.
 func (t *T) meetClock(ctx context.Context) {
@@ -195,21 +152,6 @@ func (t *T) MoveApart(ctx context.Context) {
 	}
 	t.Cleanup(func(context.Context) { t.Apart.Kill() })
 	t.base = t.Apart.URL
-}
-
-// AtOnce runs n calls at the same time and waits for all. What ends the check in one of them ends it here.
-func AtOnce(n int, call func(i int)) {
-	var all sync.WaitGroup
-	ended := make([]any, n)
-	for i := range n {
-		all.Go(func() { ended[i] = protect(func() { call(i) }) })
-	}
-	all.Wait()
-	for _, e := range ended {
-		if e != nil {
-			panic(e)
-		}
-	}
 }
 
 // AdvanceClock lets time go by: on the run's clock where there is one, else on the wall's.

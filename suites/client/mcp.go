@@ -105,11 +105,6 @@ func (s *Session[C]) Call(ctx context.Context, method string, params map[string]
 	return s.Send(ctx, s.Message(s.last, method, params), s.Headers(method, params))
 }
 
-// Notify sends a notification.
-func (s *Session[C]) Notify(ctx context.Context, method string) *Response {
-	return s.Send(ctx, s.Message(nil, method, nil), s.Headers(method, nil))
-}
-
 // Message is a JSON-RPC message of the revision; without an id it is a notification.
 func (s *Session[C]) Message(id any, method string, params map[string]any) map[string]any {
 	m := map[string]any{"jsonrpc": "2.0", "method": method}

@@ -287,17 +287,21 @@ func (a *Response) Challenges() string {
 
 // Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {
+	refused := a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
+	if pause, told := a.RetryAfter(); refused && told {
+		return pause, true
+	}
+	return time.Second, refused || a.ThrottledByMCP()
+}
+
+// RetryAfter reads the header of that name: seconds, or a date.
+func (a *Response) RetryAfter() (pause time.Duration, ok bool) {
 	after := a.Header.Get("Retry-After")
-	if a.Status != http.StatusTooManyRequests && (a.Status != http.StatusServiceUnavailable || after == "") {
-		return time.Second, a.ThrottledByMCP()
-	}
-	pause = time.Second
 	if seconds, err := strconv.Atoi(after); err == nil {
-		pause = time.Duration(min(seconds, longestPause)) * time.Second
-	} else if at, err := http.ParseTime(after); err == nil {
-		pause = time.Until(at)
+		return time.Duration(max(0, min(seconds, longestPause))) * time.Second, true
 	}
-	return max(pause, 0), true
+	at, err := http.ParseTime(after)
+	return max(0, time.Until(at)), err == nil
 }
 
 // Unmet is what MustSucceed and MustMeet panic with where the positive control of a refusal fails.

@@ -44,7 +44,7 @@ func parse(data []byte) (*Contract, error) {
 		if clause.Needs != "" && !c.Knows(clause.Needs) {
 			return nil, fmt.Errorf("read the contract: %s needs %q, which is not a capability", clause.ID, clause.Needs)
 		}
-		for _, client := range strings.Fields(clause.Clients) {
+		for client := range strings.FieldsSeq(clause.Clients) {
 			if !slices.Contains(c.ClientNames(), client) {
 				return nil, fmt.Errorf("read the contract: %s is for %q, which is not a client", clause.ID, client)
 			}

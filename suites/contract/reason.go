@@ -16,7 +16,8 @@ import (
 //go:embed reasons/*.yaml
 var reasons embed.FS
 
-// Reason explains a clause. Fix is empty where there is no usual cause; the other members are never empty in a release.
+// Reason explains a clause. Fix, the remedy that reports show, is empty where there is no usual cause; the other members are
+// never empty in a release.
 type Reason struct {
 	Why   string `yaml:"why" json:"why"`     // what goes wrong, and who is affected
 	Right string `yaml:"right" json:"right"` // an exchange that keeps the clause

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -12,24 +11,18 @@ import (
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
 const maxResent = 20
 
-// longestWait is the longest Retry-After that is waited for, in seconds.
-const longestWait = 30
+// longestWait is the longest Retry-After that is waited for.
+const longestWait = 30 * time.Second
 
 // Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no responses to it.
 func Delivered(ctx context.Context, t *check.T, ask func() *check.Response) *check.Response {
 	r := ask()
 	for range maxResent {
-		if _, busy := r.Busy(); !busy {
+		pause, busy := r.Busy()
+		if !busy || pause > longestWait {
 			break
 		}
-		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
-		if err != nil {
-			seconds = 1
-		}
-		if seconds > longestWait {
-			break
-		}
-		t.Pause(ctx, time.Duration(seconds)*time.Second)
+		t.Pause(ctx, pause)
 		r = ask()
 	}
 	return r
@@ -48,19 +41,16 @@ func WaitRecovered(ctx context.Context, t *check.T, call check.Invocation) {
 	}
 }
 
-// Recovers makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
+// Recovers makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It returns
 // what came instead.
 func Recovers(ctx context.Context, t *check.T, call check.Invocation) check.Finding {
 	r := t.Call(ctx, call)
 	for range 3 {
-		if r.Succeeded() {
-			return check.Finding{}
-		}
-		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
-		if err != nil || seconds > longestWait {
+		pause, told := r.RetryAfter()
+		if r.Succeeded() || !told || pause > longestWait {
 			break
 		}
-		t.Pause(ctx, time.Duration(seconds)*time.Second)
+		t.Pause(ctx, pause)
 		r = t.Call(ctx, call)
 	}
 	if r.Succeeded() {

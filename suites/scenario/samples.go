@@ -24,7 +24,7 @@ const (
 	RPCInternalError  = -32603
 )
 
-// invoking gives the function that invokes a tool by name with the arguments.
+// InvokeWith gives the function that invokes a tool by name with the arguments.
 func InvokeWith(c check.Client, arguments any) func(ctx context.Context, name string) *check.Response {
 	return func(ctx context.Context, name string) *check.Response { return c.Invoke(ctx, name, arguments) }
 }

@@ -126,7 +126,7 @@ func TestGoTestCommands(t *testing.T) {
 				case !isFlag || page == "docs/go.md":
 				case name == "run" || name == "bench":
 					pattern, _, _ := strings.Cut(strings.Trim(all[i+1], "'"), "/")
-					for _, part := range strings.Split(pattern, "|") {
+					for part := range strings.SplitSeq(pattern, "|") {
 						if !slices.ContainsFunc(function.FindAllStringSubmatch(source, -1), func(f []string) bool { return regexp.MustCompile(part).MatchString(f[1]) }) && part != "^$" {
 							t.Errorf("%s: go test %s: no test is named %s", page, m[1], part)
 						}

@@ -55,7 +55,7 @@ func TestCodeInProse(t *testing.T) {
 		if said != nil {
 			code = said[1]
 		}
-		for _, w := range strings.Fields(code) {
+		for w := range strings.FieldsSeq(code) {
 			longer := strings.TrimSpace(command + " " + w)
 			if commands[longer] == nil {
 				break

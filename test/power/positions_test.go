@@ -126,7 +126,7 @@ func toCall(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jsonrpc")
 }
 
-// member makes a position of one text of a tool as describe shows it.
+// described makes a position of one text of a tool as describe shows it.
 func described(name string) func(func(any) any) mutants.Mutant {
 	return func(change func(any) any) mutants.Mutant {
 		return front(edit{to: at("/mcp/tools/describe"), after: func(_, got document) {

@@ -155,7 +155,7 @@ var universe = sync.OnceValue(func() []any {
 	for _, s := range slices.Concat(traps.Texts, traps.Names, traps.Words, traps.Patterns, strings.Fields(traps.Short+" "+traps.Sensitive)) {
 		all = append(all, s, "a"+s+"b")
 	}
-	for _, s := range strings.Split(traps.Short, "") {
+	for s := range strings.SplitSeq(traps.Short, "") {
 		all = append(all, "a"+s+s+"b", "a "+s+" b")
 	}
 	for n := 0; n < 1000; n += 7 {

@@ -87,7 +87,7 @@ func query(path, parameter string, change func(any) any) mutants.Mutant {
 	}})
 }
 
-// credential changes one part of Basic credentials on their way to the site.
+// basic changes one part of Basic credentials on their way to the site.
 func basic(change func(user, password string) (string, string)) mutants.Mutant {
 	return site(edit{to: func(*http.Request) bool { return true }, request: func(r *http.Request) {
 		if user, password, ok := r.BasicAuth(); ok {

@@ -156,7 +156,7 @@ func run(t *testing.T, s *stand, url, site string, flags []string) *reports.Repo
 	write(t, config, "tls: {ca: "+s.dir+"/cert.pem}\n")
 	args := append([]string{"run", "--config", config, "--url", url, "--mock-listen", site, "--report-dir", dir, "--discovery-ttl", "1s", "--upstream-timeout", upstreamTimeout}, flags...)
 	if *only != "" {
-		for _, id := range strings.Split(*only, ",") {
+		for id := range strings.SplitSeq(*only, ",") {
 			args = append(args, "--only", id)
 		}
 	}

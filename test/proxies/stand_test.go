@@ -46,7 +46,7 @@ var proxies = []proxy{
 	{name: "apache", program: "apache2", section: "Apache", language: "apache", tls: true,
 		wrap: func(dir, port, config string) map[string]string {
 			modules := ""
-			for _, name := range strings.Fields("mpm_event authz_core reqtimeout mime deflate filter setenvif headers ssl socache_shmcb http2 proxy proxy_http slotmem_shm proxy_balancer lbmethod_byrequests") {
+			for name := range strings.FieldsSeq("mpm_event authz_core reqtimeout mime deflate filter setenvif headers ssl socache_shmcb http2 proxy proxy_http slotmem_shm proxy_balancer lbmethod_byrequests") {
 				modules += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n"
 			}
 			return map[string]string{"apache2.conf": modules + "User www-data\nGroup www-data\nServerRoot " + dir + "\nDefaultRuntimeDir " + dir + "\nPidFile " + dir + "/pid\nErrorLog " + dir + "/error.log\n" +

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"mime"
 	"net/http"
 	"regexp"
@@ -178,9 +179,7 @@ func respond(w http.ResponseWriter, r *http.Request, body any, err error) {
 			log.Print(err)
 			f = failure(500, "internal_error", "The bridge failed.")
 		}
-		for name, values := range f.Header {
-			header[name] = values
-		}
+		maps.Copy(header, f.Header)
 		status, body = f.Status, map[string]any{"error": f}
 	}
 	var data bytes.Buffer

@@ -31,7 +31,7 @@ type figures struct {
 
 func (f figures) cpu() int64 { return f.HarnessMS + f.BridgeMS }
 
-// a run is one kind of bridge, and what has to be there for it.
+// run is one kind of bridge, and what has to be there for it.
 type run struct {
 	name    string
 	needs   string                                 // a program; "": none

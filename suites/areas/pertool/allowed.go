@@ -13,22 +13,21 @@ import (
 // The checks of this file send the calls that the configuration allows, each with its identity's credentials.
 
 // send makes an allowed call at the endpoint of its tool.
-func send(ctx context.Context, t *check.T, call check.Invocation, id any) *check.Response {
-	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, call.Args(), id)
+func send(ctx context.Context, t *check.T, call check.Invocation) *check.Response {
+	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, call.Args(), 1)
 }
 
 func allowedRespondsInRPC(ctx context.Context, t *check.T) {
 	for _, call := range scenario.Allowed(t) {
 		for _, id := range []any{"abc", 7, "7"} {
-			t.Row(call.Identity, call.Tool, fmt.Sprintf("by POST, with the id %#v", id), func() {
-				t.Expect(send(ctx, t, call, id)).To(BeRPCResult(id))
-			})
-			t.Row(call.Identity, call.Tool, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-				t.Expect(AskAt(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, call.Args(), id))).To(BeRPCResult(id))
-			})
+			for _, by := range ways {
+				t.Row(call.Identity, call.Tool, fmt.Sprintf("%s, with the id %#v", by.name, id), func() {
+					t.Expect(by.send(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, call.Args(), id))).To(BeRPCResult(id))
+				})
+			}
 		}
 		if call.Result != nil {
-			t.Row(call.Identity, call.Tool, "its result", func() { t.Expect(send(ctx, t, call, 1)).To(match.GiveResult(string(call.Result))) })
+			t.Row(call.Identity, call.Tool, "its result", func() { t.Expect(send(ctx, t, call)).To(match.GiveResult(string(call.Result))) })
 		}
 	}
 }
@@ -36,7 +35,7 @@ func allowedRespondsInRPC(ctx context.Context, t *check.T) {
 func allowedNameBinds(ctx context.Context, t *check.T) {
 	calls := scenario.Allowed(t)
 	known := calls[0]
-	send(ctx, t, known, 1).MustSucceed("per-tool/answers")
+	send(ctx, t, known).MustSucceed("per-tool/answers")
 	tested := 0
 	for _, other := range calls[1:] {
 		if other.Tool == known.Tool {
@@ -44,13 +43,10 @@ func allowedNameBinds(ctx context.Context, t *check.T) {
 		}
 		tested++
 		as, body := t.As(known.Identity), rpcBody(other.Tool, other.Args(), 1)
-		for how, ask := range check.InOrder(map[string]func() *check.Response{
-			"by POST":        func() *check.Response { return PostAt(ctx, as, known.Tool, body) },
-			"by GET ?query=": func() *check.Response { return AskAt(ctx, as, known.Tool, body) },
-		}) {
-			t.Row(known.Identity, other.Tool, how, func() {
+		for _, by := range ways {
+			t.Row(known.Identity, other.Tool, by.name, func() {
 				t.Mark()
-				r := ask()
+				r := by.send(ctx, as, known.Tool, body)
 				t.Expect(r).To(beRPCRefused(), "the method "+other.Tool+" at the tool "+known.Tool)
 				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 			})
@@ -74,7 +70,7 @@ func allowedScopes(ctx context.Context, t *check.T) {
 	if len(scopes) == 0 {
 		check.NotTestable("it needs a tool whose annotations ask for scopes: allow a call of one under `invocations`, by an identity whose token has them")
 	}
-	send(ctx, t, enough, 1).MustSucceed("per-tool/answers")
+	send(ctx, t, enough).MustSucceed("per-tool/answers")
 	refused := 0
 	for _, less := range t.Invocations {
 		if less.Tool != enough.Tool || less.Status != http.StatusForbidden {
@@ -82,7 +78,7 @@ func allowedScopes(ctx context.Context, t *check.T) {
 		}
 		refused++
 		t.Row(less.Identity, less.Tool, "with too few scopes", func() {
-			r := send(ctx, t, less, 1)
+			r := send(ctx, t, less)
 			t.Expect(r).To(match.BeRefusedWith(403))
 			t.Expect(r).To(challenge("insufficient_scope"))
 		})
@@ -112,14 +108,11 @@ func scopedCall(ctx context.Context, t *check.T) (call check.Invocation, scopes 
 
 func allowedUnknown404(ctx context.Context, t *check.T) {
 	calls := scenario.Allowed(t)
-	send(ctx, t, calls[0], 1).MustSucceed("per-tool/answers")
+	send(ctx, t, calls[0]).MustSucceed("per-tool/answers")
 	refused := func(who check.Identity, tool, what string, call check.Invocation) {
-		as := t.As(who)
-		for how, r := range check.InOrder(map[string]*check.Response{
-			"by POST":        CallAt(ctx, as, tool, tool, call.Args(), 1),
-			"by GET ?query=": AskAt(ctx, as, tool, rpcBody(tool, call.Args(), 1)),
-		}) {
-			t.Row(who, tool, what+", "+how, func() {
+		for _, by := range ways {
+			t.Row(who, tool, what+", "+by.name, func() {
+				r := by.send(ctx, t.As(who), tool, rpcBody(tool, call.Args(), 1))
 				t.Expect(r).To(match.BeRefusedWith(404))
 				t.Expect(r).To(match.BeProtocolError("-32601"))
 			})

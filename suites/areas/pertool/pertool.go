@@ -40,17 +40,16 @@ func respondsInRPC(ctx context.Context, t *check.T) {
 		})
 	}
 	for _, id := range []any{"abc", 7, "7"} {
-		t.Row(check.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() {
-			t.Expect(CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, id)).To(BeRPCResult(id))
-		})
-		t.Row(check.Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-			t.Expect(AskAt(ctx, t.As(check.Agent), known, rpcBody(known, check.Args{}, id))).To(BeRPCResult(id))
-		})
+		for _, by := range ways {
+			t.Row(check.Agent, known, fmt.Sprintf("%s, with the id %#v", by.name, id), func() {
+				t.Expect(by.send(ctx, t.As(check.Agent), known, rpcBody(known, check.Args{}, id))).To(BeRPCResult(id))
+			})
+		}
 	}
 	params := echo.Arguments("é+&% {}")
-	call := rpcBody(echo.ID, params, 1)
-	for how, r := range check.InOrder(map[string]*check.Response{"by POST": PostAt(ctx, t.As(check.Agent), echo.ID, call), "by GET ?query=": AskAt(ctx, t.As(check.Agent), echo.ID, call)}) {
-		t.Row(check.Agent, echo.ID, how, func() {
+	for _, by := range ways {
+		t.Row(check.Agent, echo.ID, by.name, func() {
+			r := by.send(ctx, t.As(check.Agent), echo.ID, rpcBody(echo.ID, params, 1))
 			t.Expect(r).To(BeRPCResult(1))
 			t.Expect(r).To(match.GiveResult(string(client.Encode(params))))
 		})
@@ -78,15 +77,10 @@ func nameBinds(ctx context.Context, t *check.T) {
 	known, other := knownMethod(t), scenario.HiddenMethods(t)[0]
 	CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, 1).MustSucceed()
 	for _, method := range []string{other, scenario.EchoTool(t).ID} {
-		for how, ask := range check.InOrder(map[string]func() *check.Response{
-			"by POST": func() *check.Response { return CallAt(ctx, t.As(check.Agent), known, method, check.Args{}, 1) },
-			"by GET ?query=": func() *check.Response {
-				return AskAt(ctx, t.As(check.Agent), known, rpcBody(method, check.Args{}, 1))
-			},
-		}) {
-			t.Row(check.Agent, method, how, func() {
+		for _, by := range ways {
+			t.Row(check.Agent, method, by.name, func() {
 				t.Drupal.Mark()
-				r := ask()
+				r := by.send(ctx, t.As(check.Agent), known, rpcBody(method, check.Args{}, 1))
 				t.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
 				t.Expect(r).To(match.HaveRun(t.Upstream, method, 0), "the method "+method+" at the tool "+known)
 			})
@@ -123,17 +117,14 @@ func scopes(ctx context.Context, t *check.T) {
 	t.ChangeSite(ctx, site, func() bool { return RPCResultIs(CallAt(ctx, enough, scoped, scoped, check.Args{}, 1), "done") })
 
 	call := rpcBody(scoped, check.Args{}, 1)
-	for how, send := range check.InOrder(map[string]func(check.Client) *check.Response{
-		"by POST":        func(c check.Client) *check.Response { return PostAt(ctx, c, scoped, call) },
-		"by GET ?query=": func(c check.Client) *check.Response { return AskAt(ctx, c, scoped, call) },
-	}) {
-		t.Row(check.Anonymous, scoped, "without a token, "+how, func() {
-			anonymous := send(t.As(check.Anonymous))
+	for _, by := range ways {
+		t.Row(check.Anonymous, scoped, "without a token, "+by.name, func() {
+			anonymous := by.send(ctx, t.As(check.Anonymous), scoped, call)
 			t.Expect(anonymous).To(match.BeRefusedWith(401))
 			t.Expect(anonymous).To(challenge())
 		})
-		t.Row(check.Agent, scoped, "with too few scopes, "+how, func() {
-			refused := send(less)
+		t.Row(check.Agent, scoped, "with too few scopes, "+by.name, func() {
+			refused := by.send(ctx, less, scoped, call)
 			t.Expect(refused).To(match.BeRefusedWith(403))
 			t.Expect(refused).To(challenge("insufficient_scope", scopeNames[1]))
 		})
@@ -149,8 +140,9 @@ func unknown404(ctx context.Context, t *check.T) {
 	known := knownMethod(t)
 	CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, 1).MustSucceed()
 	for what, name := range check.InOrder(map[string]string{"an unknown tool": "no.such.tool", "a method that is no tool": scenario.HiddenMethods(t)[0]}) {
-		for how, r := range check.InOrder(map[string]*check.Response{"by POST": CallAt(ctx, t.As(check.Agent), name, name, check.Args{}, 1), "by GET ?query=": AskAt(ctx, t.As(check.Agent), name, rpcBody(name, check.Args{}, 1))}) {
-			t.Row(check.Agent, name, what+", "+how, func() {
+		for _, by := range ways {
+			t.Row(check.Agent, name, what+", "+by.name, func() {
+				r := by.send(ctx, t.As(check.Agent), name, rpcBody(name, check.Args{}, 1))
 				t.Expect(r).To(match.BeRefusedWith(404))
 				t.Expect(r).To(match.BeProtocolError("-32601"))
 			})
@@ -169,6 +161,12 @@ func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) 
 func rpcBody(method string, params check.Args, id any) []byte {
 	return client.Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
 }
+
+// ways are the ways to send a call to the endpoint of a tool.
+var ways = []struct {
+	name string
+	send func(ctx context.Context, c check.Client, tool string, call []byte) *check.Response
+}{{"by POST", PostAt}, {"by GET ?query=", AskAt}}
 
 // CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
 func CallAt(ctx context.Context, c check.Client, tool, method string, params check.Args, id any) *check.Response {

@@ -130,18 +130,18 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 // example is a plain value that fits, with every top-level property that can be generated.
 func (m *Maker) example() any {
 	if !m.arguments {
-		return example(m.schema)
+		return Example(m.schema)
 	}
 	arguments := map[string]any{}
 	properties, _ := m.schema["properties"].(map[string]any)
 	for _, name := range namesIn(m.schema["required"]) {
-		arguments[name] = example(properties[name])
+		arguments[name] = Example(properties[name])
 	}
 	for _, name := range sorted(properties) {
 		if _, there := arguments[name]; there {
 			continue
 		}
-		if arguments[name] = example(properties[name]); arguments[name] == nil || !m.consensus.Takes(arguments) {
+		if arguments[name] = Example(properties[name]); arguments[name] == nil || !m.consensus.Takes(arguments) {
 			delete(arguments, name)
 		}
 	}

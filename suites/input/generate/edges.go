@@ -22,7 +22,7 @@ func edges(s map[string]any, value any) []Case {
 	}
 	if types := typesIn(s); len(types) > 1 {
 		for _, name := range types[1:] {
-			all = append(all, Case{"the type " + name, example(exact.With(s, "type", name))})
+			all = append(all, Case{"the type " + name, Example(exact.With(s, "type", name))})
 		}
 		if slices.Contains(types, "number") {
 			all = append(all, Case{"the type number", json.Number("0.5")}) // an example may be an integer
@@ -31,7 +31,7 @@ func edges(s map[string]any, value any) []Case {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		list, _ := s[keyword].([]any)
 		for _, branch := range list {
-			all = append(all, Case{"a branch of " + keyword, example(branch)})
+			all = append(all, Case{"a branch of " + keyword, Example(branch)})
 		}
 	}
 	switch v := value.(type) {
@@ -61,7 +61,7 @@ func edges(s map[string]any, value any) []Case {
 		if patterns, ok := s["patternProperties"].(map[string]any); ok {
 			for _, pattern := range sorted(patterns) {
 				if name, ok := matching(pattern, 3); ok {
-					all = append(all, Case{"patternProperties", exact.With(v, name, example(patterns[pattern]))})
+					all = append(all, Case{"patternProperties", exact.With(v, name, Example(patterns[pattern]))})
 				}
 			}
 		}

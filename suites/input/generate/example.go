@@ -13,9 +13,7 @@ import (
 
 // Example generates a plain value that a schema seems to take, with every property that it names; nil where it finds
 // none.
-func Example(schema any) any { return example(schema) }
-
-func example(schema any) any {
+func Example(schema any) any {
 	s := effective(schema)
 	for _, keyword := range []string{"const", "default"} {
 		if v, ok := s[keyword]; ok && v != nil {
@@ -54,18 +52,18 @@ func exampleObject(s map[string]any) any {
 		if _, there := object[name]; there || len(object) >= room {
 			continue
 		}
-		if v := example(memberSchema(s, name)); v != nil {
+		if v := Example(memberSchema(s, name)); v != nil {
 			object[name] = v
 		}
 	}
 	patterns, _ := s["patternProperties"].(map[string]any)
 	for _, pattern := range sorted(patterns) {
 		if name, ok := matching(pattern, shortest); ok && len(object) < room {
-			object[name] = example(patterns[pattern])
+			object[name] = Example(patterns[pattern])
 		}
 	}
 	for i := 0; len(object) < max(bound(s, "minProperties", 0), 1) && s["additionalProperties"] != false && len(properties) == 0; i++ {
-		object["x-"+strconv.Itoa(i)] = example(s["additionalProperties"])
+		object["x-"+strconv.Itoa(i)] = Example(s["additionalProperties"])
 	}
 	return object
 }
@@ -76,14 +74,14 @@ func exampleArray(s map[string]any) any {
 		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
 	}
 	if contains, ok := s["contains"].(map[string]any); ok {
-		list[0] = example(merged(effective(itemSchema(s, 0)), contains))
+		list[0] = Example(merged(effective(itemSchema(s, 0)), contains))
 	}
 	return list
 }
 
 // other is an example for the item at a place, unlike those before it where it has to be.
 func other(schema any, i int, unique bool) any {
-	v := example(schema)
+	v := Example(schema)
 	if !unique || i == 0 {
 		return v
 	}

@@ -92,7 +92,7 @@ func forbiddenBy(s map[string]any) any {
 	if s["not"] == nil {
 		return nil
 	}
-	return example(s["not"])
+	return Example(s["not"])
 }
 
 // ofAll is a value that seems to fit every branch at once, which oneOf forbids.
@@ -109,7 +109,7 @@ func ofAll(branches []any) any {
 	if s["multipleOf"] != nil {
 		return written(step)
 	}
-	return example(s)
+	return Example(s)
 }
 
 func textFaults(s map[string]any, v string) []Case {
@@ -207,7 +207,7 @@ func objectFaults(s, object map[string]any) []Case {
 		all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", "x")}, Case{"additionalProperties", exact.With(object, "unexpected", nil)})
 	}
 	if others, ok := s["additionalProperties"].(map[string]any); ok {
-		for _, c := range faults(effective(others), example(others)) {
+		for _, c := range faults(effective(others), Example(others)) {
 			all = append(all, Case{"additionalProperties", exact.With(object, "unexpected", c.Value)})
 		}
 	}
@@ -220,17 +220,17 @@ func objectFaults(s, object map[string]any) []Case {
 	if names, ok := s["propertyNames"].(map[string]any); ok {
 		for _, c := range faults(names, "w") {
 			if name, ok := c.Value.(string); ok {
-				all = append(all, Case{"propertyNames", exact.With(object, name, example(memberSchema(s, name)))})
+				all = append(all, Case{"propertyNames", exact.With(object, name, Example(memberSchema(s, name)))})
 			}
 		}
 	}
 	if needs, ok := s["dependencies"].(map[string]any); ok {
 		for _, name := range sorted(needs) {
 			for _, other := range namesIn(needs[name]) {
-				all = append(all, Case{"dependencies", exact.Without(exact.With(object, name, example(memberSchema(s, name))), other)})
+				all = append(all, Case{"dependencies", exact.Without(exact.With(object, name, Example(memberSchema(s, name))), other)})
 			}
 			if _, ok := needs[name].(map[string]any); ok {
-				all = append(all, branchFaults("dependencies", s, needs[name], exact.With(object, name, example(memberSchema(s, name))))...)
+				all = append(all, branchFaults("dependencies", s, needs[name], exact.With(object, name, Example(memberSchema(s, name))))...)
 			}
 		}
 	}
@@ -239,14 +239,14 @@ func objectFaults(s, object map[string]any) []Case {
 	for _, pattern := range sorted(patterns) { // what is declared keeps those, too
 		for _, name := range sorted(declared) {
 			if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
-				for _, c := range faults(effective(patterns[pattern]), example(patterns[pattern])) {
+				for _, c := range faults(effective(patterns[pattern]), Example(patterns[pattern])) {
 					all = append(all, Case{"patternProperties", exact.With(object, name, c.Value)})
 				}
 			}
 		}
 	}
 	if then, ok := s["then"]; ok {
-		met := overlaid(object, example(merged(effective(s["if"]), map[string]any{"type": "object"}))).(map[string]any)
+		met := overlaid(object, Example(merged(effective(s["if"]), map[string]any{"type": "object"}))).(map[string]any)
 		all = append(all, branchFaults("then", s, then, met)...)
 	}
 	if otherwise, ok := s["else"]; ok {
@@ -275,7 +275,7 @@ func sized(s, object map[string]any, n int) map[string]any {
 	}
 	for i := 0; len(made) < n; i++ {
 		name := "x-" + strconv.Itoa(i)
-		made[name] = example(memberSchema(s, name))
+		made[name] = Example(memberSchema(s, name))
 	}
 	return made
 }
@@ -292,7 +292,7 @@ func listFaults(s map[string]any, list []any) []Case {
 		if !unique {
 			right = min(most, maxList) - 1
 		}
-		for _, c := range faults(effective(itemSchema(s, right)), example(itemSchema(s, right))) {
+		for _, c := range faults(effective(itemSchema(s, right)), Example(itemSchema(s, right))) {
 			all = append(all, Case{c.What + " in the last of many items", append(items(s, right), c.Value)})
 		}
 	}
@@ -314,7 +314,7 @@ func listFaults(s map[string]any, list []any) []Case {
 		}
 	}
 	if contains, ok := s["contains"]; ok && contains != nil {
-		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}}, Case{"contains", []any{example(itemSchema(s, 0))}})
+		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}}, Case{"contains", []any{Example(itemSchema(s, 0))}})
 	}
 	if len(list) > 0 {
 		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})

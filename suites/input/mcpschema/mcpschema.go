@@ -78,7 +78,7 @@ func Compile(text []byte, pointer string) (*jsonschema.Schema, error) {
 // deepest returns the line of an error whose place is deepest in the document, the first of several.
 func deepest(e *jsonschema.ValidationError) string {
 	best, depth := "", -1
-	for _, line := range strings.Split(e.Error(), "\n") {
+	for line := range strings.SplitSeq(e.Error(), "\n") {
 		place, isCause := strings.CutPrefix(strings.TrimSpace(line), "- at ")
 		if d := strings.Count(place, "/"); isCause && d > depth {
 			best, depth = "at "+place, d
