@@ -170,6 +170,7 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.TrueID}, "", 1, contains("200", `"id":true,"result"`)},
 	{mockdrupal.Fault{Kind: fault.IDType}, "", 1, contains("200", `"id":"7"`)},
 	{mockdrupal.Fault{Kind: fault.Both}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
+	{mockdrupal.Fault{Kind: fault.NullError}, "", 1, contains("200", `"agent"},"error":null`)},
 	{mockdrupal.Fault{Kind: fault.Neither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
 	{mockdrupal.Fault{Kind: fault.Batch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
 	{mockdrupal.Fault{Kind: fault.Result, Body: `{"a":1}`}, "", 0, contains("200", `{"jsonrpc":"2.0","id":7,"result":{"a":1}}`)},

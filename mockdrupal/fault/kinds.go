@@ -43,6 +43,7 @@ const (
 	NullID        = "null-id"
 	IDType        = "id-type"
 	Both          = "result-and-error"
+	NullError     = "null-error"
 	Neither       = "neither"
 	Batch         = "batch"
 	Result        = "result"
@@ -148,6 +149,7 @@ var kinds = map[string]kind{
 	TrueID:        {text: "responds with id true, which some languages take for equal to any other", runs: true, only: route.JSONRPC, act: members(withID(is("true")))},
 	IDType:        {text: "responds with a string for a number, a number for a string", runs: true, only: route.JSONRPC, act: members(withID(otherType))},
 	Both:          {text: "sends result and error together", runs: true, only: route.JSONRPC, act: members(both)},
+	NullError:     {text: "sends error null beside the result, as JSON-RPC 1 does", runs: true, only: route.JSONRPC, act: members(func(m []php.Member) []php.Member { return append(m, php.Member{Name: "error", Raw: []byte("null")}) })},
 	Neither:       {text: "sends neither result nor error", runs: true, only: route.JSONRPC, act: members(without("result", "error"))},
 	Batch:         {text: "sends a list for a single response and a single response for a list", runs: true, only: route.JSONRPC, act: rewrite(batchForSingle)},
 	Result:        {text: "responds to a call with a result of choice (body), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("result", chosenBody)},

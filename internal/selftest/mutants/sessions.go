@@ -89,7 +89,7 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Authorization")
 				}
 			})},
-		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are split at each colon",
+		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
 		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",
 			Middleware: onPassword(inASCII)},

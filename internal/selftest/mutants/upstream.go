@@ -52,6 +52,12 @@ func upstreamMutants() []Mutant {
 					reply["id"] = call["id"]
 				}
 			})},
+		{Name: "result-beside-the-error-null", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "the error is looked for by its value, as in JSON-RPC 1",
+			Transport: onReply(func(reply map[string]any) {
+				if reply["error"] == nil {
+					delete(reply, "error")
+				}
+			})},
 		{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Transport: onReply(func(reply map[string]any) {
 			if _, ok := reply["result"]; ok {
 				delete(reply, "error")

@@ -564,7 +564,7 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 	if creds.User != "" && t.Drupal != nil {
 		right := creds.Password
 		for what, close := range check.InOrder(map[string]string{
-			"the password in capitals": strings.ToUpper(right), "a password cut short": right[:len(right)-1], "a blank behind the password": right + " ",
+			"the password in capitals": strings.ToUpper(right), "a password cut short": right[:len(right)-1], "a colon and more behind the password": right + ":x", "a blank behind the password": right + " ",
 			"a blank before the password": " " + right, "blanks around the password": " " + right + " ", "a line end behind the password": right + "\n", "letters that fold to the password's": strings.ReplaceAll(right, "s", "ſ"),
 		}) {
 			if _, gets := wrongPasswords[what]; gets || !t.Spares() {

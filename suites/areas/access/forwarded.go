@@ -117,7 +117,7 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 		})
 	}
 	// The value of one has characters that RFC 6265 does not allow: browsers send it all the same.
-	const before, after = "has_js=1; prefs={\"a\":1}; consent={stamp:'x=',necessary:true}; ", "last=yes"
+	const before, after = "has_js=1; prefs={\"a\":1}; consent={stamp:'x=',necessary:true}; rate=100%; ", "last=yes"
 	cookies := map[string]string{"Cookie": before + after}
 	for _, a := range authentications(t) {
 		switch creds := a.of(who); {

@@ -6,6 +6,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check/checktest"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 func TestMatchers(t *testing.T) {
@@ -15,7 +16,7 @@ func TestMatchers(t *testing.T) {
 		"a word as code":               checktest.For(haveWordAsCode(), checktest.Response(t, 404, refused), true),
 		"capitals in the code":         checktest.For(haveWordAsCode(), checktest.Response(t, 404, `{"error":{"code":"ToolNotFound","message":"no"}}`), false),
 		"a dash in the code":           checktest.For(haveWordAsCode(), checktest.Response(t, 404, `{"error":{"code":"tool-not-found","message":"no"}}`), false),
-		"an undocumented code":         checktest.For(haveDocumentedCode(all), checktest.Response(t, 404, `{"error":{"code":"oops","message":"no"}}`), false),
+		"an undocumented code":         checktest.For(match.HaveDocumentedCode(all), checktest.Response(t, 404, `{"error":{"code":"oops","message":"no"}}`), false),
 		"an error under 200":           checktest.For(agreeWithStatus(all), checktest.Response(t, 200, refused), false),
 		"a result under 500":           checktest.For(agreeWithStatus(all), checktest.Response(t, 500, `{"result":1}`), false),
 		"a code of another class":      checktest.For(agreeWithStatus(all), checktest.Response(t, 500, refused), false),

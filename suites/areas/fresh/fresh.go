@@ -210,7 +210,7 @@ func singleFlight(ctx context.Context, t *check.T) {
 	for try := range 3 {
 		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 		caller := t.As(who)
-		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: min(500*time.Millisecond, t.UpstreamTimeout/3)})
 		t.Drupal.Mark()
 		began := time.Now()
 		check.AtOnce(100, func(int) { caller.List(ctx) })

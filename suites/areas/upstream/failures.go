@@ -65,6 +65,7 @@ var mismatchedResponses = []scenario.SiteFailure{
 	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
 	{Name: "a result with the id true, which equals any number to PHP", Fault: mockdrupal.Fault{Kind: fault.TrueID}},
 	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
+	{Name: "a result and the error null at once", Fault: mockdrupal.Fault{Kind: fault.NullError}},
 	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
 	{Name: "the response in a list", Fault: mockdrupal.Fault{Kind: fault.Batch}},
 }

@@ -63,8 +63,8 @@ var otherTypes = map[string][]any{
 	"integer": {"12", json.Number("1.5"), true},
 	"number":  {"1.5", false},
 	"boolean": {"true", whole(1)},
-	"object":  {"text", []any{whole(1)}, []any{}},
-	"array":   {"text", map[string]any{"a": whole(1)}, map[string]any{}},
+	"object":  {"text", `{"a":1}`, []any{whole(1)}, []any{}},
+	"array":   {"text", "[1]", map[string]any{"a": whole(1)}, map[string]any{}},
 }
 
 // nearMisses are values that a careless comparison takes for the same, and one that nobody does.

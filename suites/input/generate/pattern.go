@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 )
 
 // shortest asks for the shortest text that matches.
@@ -89,7 +90,7 @@ func member(ranges []rune) (rune, bool) {
 			}
 		}
 	}
-	if len(ranges) > 0 && ranges[0] > ' ' && ranges[0] < 0x7f {
+	if len(ranges) > 0 && ranges[0] > ' ' && (ranges[0] < 0x7f || unicode.IsLetter(ranges[0])) {
 		return ranges[0], true
 	}
 	return 0, false
