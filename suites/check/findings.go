@@ -183,7 +183,7 @@ func (t *T) asReported(clause string, all []Finding, at func(*Response) *int) []
 		case t.several && (f.Response != nil && strings.HasSuffix(f.Response.Path, client.MCPPath) ||
 			slices.ContainsFunc(keptInMemory, func(pattern string) bool { ok, _ := path.Match(pattern, clause); return ok })):
 			*said += "; several processes are behind this URL, as lists have shown: they need keys and a store in common (the reference bridge: session_keys, shared), or the proxy has to send a caller to one of them"
-		case why != "":
+		case why != "" && !t.Owned: // what the run has started in front of the bridge is a part of it
 			*said += "; " + t.Redact.Text(why)
 		}
 	}

@@ -125,6 +125,13 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 			}
 		})},
+		{Name: "anonymous-views-public", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "what needs no credentials is taken for the same for all, as by Drupal's page cache",
+			Middleware: onResponse(toToolViews, func(x *exchange) {
+				if x.anonymous() && x.Status == http.StatusOK {
+					x.Header.Del("Vary")
+					x.Header.Set("Cache-Control", "public, max-age=60")
+				}
+			})},
 		{Name: "errors-name-the-last-call", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the name of the tool is a field of an object that all requests share",
 			Middleware: nameLastCall()},
 		{Name: "flights-shared-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer,

@@ -236,6 +236,8 @@ func mappingMutants() []Mutant {
 		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteHeader(func(h http.Header) { h.Del("Accept-Language") })},
 		{Name: "language-of-the-last-request", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the language is a variable of the thread, which a request without one does not reset",
 			Middleware: lastLanguage()},
+		{Name: "language-lost-when-a-list-expires", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "what fetches a list again has its caller, and not the language",
+			Transport: languageOnce()},
 		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
 		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
 			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
@@ -398,6 +400,18 @@ func lastLanguage() middleware {
 		} else if before, ok := last.Swap("").(string); ok && before != "" {
 			r.Header.Set("Accept-Language", before)
 		}
+	})
+}
+
+// languageOnce passes a caller's language on with the first discovery request in it alone.
+func languageOnce() transport {
+	asked := newSet()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if language := r.Header.Get("Accept-Language"); language != "" && !isCall(r) && !asked.add(authorized(r)+r.URL.String()+language) {
+			r = r.Clone(r.Context())
+			r.Header.Del("Accept-Language")
+		}
+		return next.RoundTrip(r)
 	})
 }
 

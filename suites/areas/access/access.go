@@ -234,10 +234,17 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 	me := scenario.MustFind(t, check.Anonymous, fixtures.WhoAmI)[0]
 	t.As(check.Agent).Describe(ctx, me.Name).MustSucceed()
 	t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	t.Expect(anonymous.List(ctx)).To(match.HaveStatus(200))
+	listed, described := anonymous.List(ctx), anonymous.Describe(ctx, me.Name)
+	t.Expect(listed).To(match.HaveStatus(200))
 	names := anonymous.MustListAll(ctx).Names()
 	t.Expect(names).To(ContainElement(me.Name), check.Mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
-	t.Expect(anonymous.Describe(ctx, me.Name)).To(match.HaveStatus(200))
+	t.Expect(described).To(match.HaveStatus(200))
+	t.Each([]*check.Response{listed, described}, func(r *check.Response) { // what a shared cache stored, every caller would get
+		apart := slices.ContainsFunc(scenario.Listed(r, "Vary"), func(name string) bool { return name == "*" || name == "authorization" || name == "cookie" })
+		t.Expect(apart || r.IsView() || scenario.ForbidsStoring(r)).To(BeTrue(), check.Mismatch(r.Subject(),
+			"Cache-Control with no-store, no-cache or private, or a Vary that names what identifies callers (http/no-shared-cache)",
+			"Cache-Control "+scenario.Quoted(r.Header.Values("Cache-Control"))))
+	})
 	t.Drupal.Mark()
 	r := anonymous.Invoke(ctx, me.Name, me.Arguments)
 	t.Expect(r).To(match.BeSuccess())

@@ -256,7 +256,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	alone := map[check.Identity]conversation{}
 	for _, who := range callers {
 		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name),
-			special: t.As(who).Invoke(ctx, special, check.Args{})}
+			special: t.As(who).Invoke(ctx, special, check.Args{}), seen: t.As(who).Describe(ctx, special)}
 		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
 	}
 	if !t.Alone() {
@@ -267,6 +267,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 			{"list", item.list, showSameTools(alone[item.who].list)},
 			{"describe", item.described, match.EqualResponse(alone[item.who].described)},
 			{"invoke of a tool that some may run", item.special, haveOutcomeOf(alone[item.who].special)},
+			{"describe of a tool that some may run", item.seen, haveOutcomeOf(alone[item.who].seen)},
 			{"an unknown tool", item.unknown, nameNoOtherTool(item.name)},
 			{"invoke of a tool that returns its caller", item.me, nameOnlyCaller(item.who, callers)},
 		})

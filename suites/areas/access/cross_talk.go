@@ -28,8 +28,9 @@ type conversation struct {
 	who                                   check.Identity
 	client                                check.Client
 	name                                  string // of an unknown tool that no other conversation names
-	describes                             bool   // the unknown tool, in place of running it
+	describes                             bool   // the unknown tool and the one that some may run, in place of running it
 	list, described, special, unknown, me *check.Response
+	seen                                  *check.Response // describe of the tool that some may run
 }
 
 // underLoad is a response that a caller received while 64 called, and what it must be.
@@ -48,7 +49,7 @@ func (item conversation) expect(t *check.T, all []underLoad) {
 	}
 }
 
-// sendTopic sends the request of one of four topics: describe a tool that all see, run a tool that some may run, run or describe
+// sendTopic sends the request of one of four topics: describe a tool that all see, run or describe a tool that some may run, run or describe
 // an unknown tool of the caller's own, run the tool that returns its caller.
 func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.Sample, special string, topic int) {
 	c := item.client
@@ -56,6 +57,10 @@ func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.
 	case 0:
 		item.described = scenario.Delivered(ctx, t, func() *check.Response { return c.Describe(ctx, me.Name) })
 	case 1:
+		if item.describes {
+			item.seen = scenario.Delivered(ctx, t, func() *check.Response { return c.Describe(ctx, special) })
+			return
+		}
 		item.special = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, special, check.Args{}) })
 	case 2:
 		item.unknown = scenario.Delivered(ctx, t, func() *check.Response {

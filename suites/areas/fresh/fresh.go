@@ -75,7 +75,7 @@ func cacheHit(ctx context.Context, t *check.T) {
 		if session != nil {
 			session.ListTools(ctx, "")
 		}
-		if t.Advance != nil { // nothing expires much earlier than it may
+		if t.Advance != nil && attempt < attempts-1 { // nothing expires much earlier than it may; a slow bridge needs the whole time
 			t.Advance(t.KeepsFor() / 2)
 			t.As(who).List(ctx)
 			filled = filled.Add(-t.KeepsFor() / 2)
@@ -400,6 +400,7 @@ func version(ctx context.Context, t *check.T) {
 		tool := t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool()
 		return tool["description"] == reworded.Methods[0].Usage
 	}) {
+		_, cursor = pageOf(ctx, t, t.ToolName(scenario.Arrival)) // of the new list: a bridge may keep the old one for its later pages
 		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {changed.Header.Get("ETag")}}})
 		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a description alone")
 	}
