@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -260,7 +261,37 @@ func names(a, b map[string]any) []string {
 }
 
 func differs(at string, want, got any) string {
-	return fmt.Sprintf("at %s: expected %s, got %s", pointer(at), Short(want), Short(got))
+	return fmt.Sprintf("at %s: expected %s, got %s%s", pointer(at), Short(want), Short(got), Apart(want, got))
+}
+
+// Apart says from which character on two texts differ, as `, from character 12 on U+0065 U+0301 for U+00E9`, where that is not seen at
+// once: they are long, or have more than ASCII. Else it is "".
+func Apart(want, got any) string {
+	w, isText := want.(string)
+	g, both := got.(string)
+	if !isText || !both || w == g || len(w)+len(g) < 100 && isASCII(w+g) {
+		return ""
+	}
+	wanted, given, at := []rune(w), []rune(g), 0
+	for at < min(len(wanted), len(given)) && wanted[at] == given[at] {
+		at++
+	}
+	return fmt.Sprintf(", from character %d on %s for %s", at+1, codePoints(given[at:]), codePoints(wanted[at:]))
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// codePoints are the first two of a text, which shows what looks alike.
+func codePoints(text []rune) string {
+	switch len(text) {
+	case 0:
+		return "its end"
+	case 1:
+		return fmt.Sprintf("%U", text[0])
+	}
+	return fmt.Sprintf("%U %U", text[0], text[1])
 }
 
 func pointer(at string) string {

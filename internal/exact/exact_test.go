@@ -43,6 +43,8 @@ func TestDiff(t *testing.T) {
 		"an item less":               {`[1,2]`, `[1]`, "expected 2 items, got 1"},
 		"an item more":               {`[1]`, `[1,2]`, "expected 1 items, got 2"},
 		"scalar for object":          {`1`, `{}`, "expected 1, got {}"},
+		"another normal form":        {`"caf\u00e9"`, `"cafe\u0301"`, "from character 4 on U+0065 U+0301 for U+00E9"},
+		"a long text cut short":      {`"` + strings.Repeat("x", 60) + `"`, `"` + strings.Repeat("x", 50) + `"`, "from character 51 on its end for U+0078 U+0078"},
 		"huge exponents are no bomb": {`1e999999999`, `1e999999998`, "expected"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -267,7 +267,7 @@ func haveResultOf(want any) OmegaMatcher {
 		case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
 			return ""
 		}
-		return a.RPCOutcome()
+		return a.RPCOutcome() + exact.Apart(want, r.value())
 	})
 }
 
