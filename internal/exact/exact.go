@@ -261,10 +261,10 @@ func names(a, b map[string]any) []string {
 }
 
 func differs(at string, want, got any) string {
-	return fmt.Sprintf("at %s: expected %s, got %s%s", pointer(at), Short(want), Short(got), Apart(want, got))
+	return fmt.Sprintf("at %s: %sexpected %s, got %s", pointer(at), Apart(want, got), Short(want), Short(got))
 }
 
-// Apart says from which character on two texts differ, as `, from character 12 on U+0065 U+0301 for U+00E9`, where that is not seen at
+// Apart says from which character on two texts differ, as `from character 12 on U+0065 U+0301 for U+00E9: `, where that is not seen at
 // once: they are long, or have more than ASCII. Else it is "".
 func Apart(want, got any) string {
 	w, isText := want.(string)
@@ -276,7 +276,7 @@ func Apart(want, got any) string {
 	for at < min(len(wanted), len(given)) && wanted[at] == given[at] {
 		at++
 	}
-	return fmt.Sprintf(", from character %d on %s for %s", at+1, codePoints(given[at:]), codePoints(wanted[at:]))
+	return fmt.Sprintf("from character %d on %s for %s: ", at+1, codePoints(given[at:]), codePoints(wanted[at:]))
 }
 
 func isASCII(s string) bool {

@@ -129,7 +129,7 @@ func descriptionIsUsage(ctx context.Context, t *check.T) {
 		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
 			return ""
 		}
-		return match.DescribeMember(tool, "description") + fmt.Sprintf(" in place of %s", exact.Short(m.Usage)) + exact.Apart(m.Usage, tool["description"])
+		return exact.Apart(m.Usage, tool["description"]) + match.DescribeMember(tool, "description") + " in place of " + exact.Short(m.Usage)
 	})
 	mustHaveTested(t, tested, "a usage")
 }
@@ -145,7 +145,7 @@ func titleFromAttribute(ctx context.Context, t *check.T) {
 		if tested++; tool["title"] == m.MCP.Title || t.Alone() && annotations["title"] == m.MCP.Title {
 			return ""
 		}
-		return match.DescribeMember(tool, "title") + fmt.Sprintf(" in place of %s", exact.Short(m.MCP.Title)) + exact.Apart(m.MCP.Title, tool["title"])
+		return exact.Apart(m.MCP.Title, tool["title"]) + match.DescribeMember(tool, "title") + " in place of " + exact.Short(m.MCP.Title)
 	})
 	mustHaveTested(t, tested, "a title in its McpTool attribute")
 }
@@ -273,7 +273,7 @@ func paramDescription(ctx context.Context, t *check.T) {
 			if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
 				continue // the schema has its own description
 			}
-			return fmt.Sprintf("%s for %q in place of %s%s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""), exact.Apart(p.Description, got))
+			return fmt.Sprintf("%s%s for %q in place of %s", exact.Apart(p.Description, got), describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
 		}
 		return ""
 	})

@@ -186,8 +186,20 @@ func repeatAsText(want any) OmegaMatcher {
 				return ""
 			}
 		}
-		return exact.Short(r.text)
+		return otherText(r)
 	})
+}
+
+// otherText says how the first text block differs from structuredContent.
+func otherText(r toolResult) string {
+	if len(r.text) == 0 {
+		return "no text block"
+	}
+	v, err := exact.Parse([]byte(r.text[0]))
+	if err != nil {
+		return fmt.Sprintf("a text block of %d bytes that is no JSON: %s", len(r.text[0]), exact.Short(r.text[0]))
+	}
+	return "a text block that differs " + exact.Diff(r.structured, v)
 }
 
 // callsAtOnce tests that each of many tools/call in one session gets its own result, under its own id.
@@ -267,7 +279,7 @@ func haveResultOf(want any) OmegaMatcher {
 		case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
 			return ""
 		}
-		return a.RPCOutcome() + exact.Apart(want, r.value())
+		return exact.Apart(want, r.value()) + a.RPCOutcome()
 	})
 }
 

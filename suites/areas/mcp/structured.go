@@ -42,7 +42,7 @@ func GiveStructured(m *fixtures.Method, tool check.Tool, revision check.Revision
 				return ""
 			}
 		}
-		return "no text block with the same JSON: " + exact.Short(r.text)
+		return otherText(r)
 	})
 }
 
