@@ -56,11 +56,11 @@ func TestTheSameSite(t *testing.T) {
 				w.WriteHeader(recorder.Code)
 				_, _ = w.Write(recorder.Body.Bytes())
 			})
-			report := compareWith(t, site, watched, 500)
+			report := compareWith(t, site, watched, 700)
 			for _, d := range report.Differences {
 				t.Errorf("%s: %s\nmock: %s\nsite: %s", d.Request, d.Where, d.Mock, d.Site)
 			}
-			must.Expect(t, report.Requests == 500 && len(statuses) >= 5 && len(codes) >= 6,
+			must.Expect(t, report.Requests == 700 && len(statuses) >= 5 && len(codes) >= 6,
 				"%d requests had the statuses %v and %v only", report.Requests, statuses, codes)
 			for _, verb := range []string{"HEAD 200", "HEAD 400", "OPTIONS 200", "OPTIONS 204", "OPTIONS 400"} {
 				must.Expect(t, verbs[verb] != 0, "no request had %s, only %v", verb, verbs)
