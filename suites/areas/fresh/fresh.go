@@ -177,7 +177,7 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	for _, r := range news {
 		t.Expect(r).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
 	}
-	if quiet := t.TTL() * 3 / 2; t.Advance != nil || quiet <= 5*time.Second { // who refreshes a list behind the response shows the first who asks an old one
+	if quiet := t.TTL() * 3 / 2; quiet > 0 && (t.Advance != nil || quiet <= 5*time.Second) { // who refreshes a list behind the response shows the first who asks an old one
 		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", removed))
 		t.AdvanceClock(ctx, quiet)
 		t.Expect(t.As(check.Agent).ListAll(ctx).Names()).NotTo(ContainElement(arrived),
