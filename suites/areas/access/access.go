@@ -26,7 +26,7 @@ import (
 
 // Checks of the area access.
 var Checks = []check.Check{
-	{ID: "access/list-403", TellsApart: true, Sees: check.Front, Run: list403},
+	{ID: "access/list-403", TellsApart: true, ByMock: true, Sees: check.Front, Run: list403},
 	{ID: "access/describe-403", TellsApart: true, Sees: check.Front, Run: describe403},
 	{ID: "access/anonymous", TellsApart: true, ByMock: true, Sees: check.Front, Run: anonymous},
 	{ID: "access/filtered-by-method", TellsApart: true, Sees: check.Discovery, ByMCP: true, Guesses: 1, Run: filteredByMethod},
