@@ -46,7 +46,8 @@ func (e *Engine) Explain(ctx context.Context, who caller.Caller) (*Explanation, 
 	}
 	for _, m := range d.Methods {
 		shown := Shown{Method: m.ID, Why: e.builder.picker.why(d, m)}
-		if i := slices.IndexFunc(s.diagnostics, func(n translate.Diagnostic) bool { return n.Quarantined && n.Method == fault.Brief(m.ID) }); i >= 0 && (shown.Why == "" || m.Err != nil) {
+		quarantined := func(n translate.Diagnostic) bool { return n.Quarantined && n.Method == fault.Brief(m.ID) }
+		if i := slices.IndexFunc(s.diagnostics, quarantined); i >= 0 && (shown.Why == "" || m.Err != nil) {
 			shown.Why = s.diagnostics[i].Problem
 		}
 		if shown.Why == "" {

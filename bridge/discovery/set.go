@@ -271,7 +271,8 @@ func (s *set) collisions(tools []*catalog.Tool) {
 		plain = plain[:min(len(plain), longest)]
 		if other, taken := names[plain]; taken {
 			s.note(translate.Diagnostic{Method: fault.Brief(t.Method), Problem: fmt.Sprintf(
-				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming", fault.Brief(t.Name), fault.Brief(other), plain)})
+				"its name %q is the same as %q to clients that replace characters, fold case or cut names: %s; see the setting naming",
+				fault.Brief(t.Name), fault.Brief(other), plain)})
 			s.colliding = append(s.colliding, fault.Brief(t.Name))
 			continue
 		}

@@ -151,7 +151,8 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 func (p *plan) checkTarget(v *settings.Values, given func(flag string) bool) error {
 	switch {
 	case p.mcpStdio != "" && p.exec == "" && (p.target.URL != "" || p.mockListen != "" || v.Drupal != ""):
-		return usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
+		return usagef("--mcp-stdio starts the bridge of --exec for stdio, or alone a bridge that has nothing else: " +
+			"give --exec too, or --mcp-stdio without --url, --mock-listen and --drupal")
 	case p.withModule != "" && (v.Drupal != "" || p.exec == "" && p.mcpStdio == "" && p.mockListen == ""):
 		return usagef("--with-module is for the mock Drupal behind a bridge: give --exec, --mcp-stdio or --mock-listen, and no --drupal")
 	case given("env") && p.exec == "" && p.mcpStdio == "":
@@ -213,7 +214,8 @@ func (p *plan) addLegs(cmd *cobra.Command, v *settings.Values) error {
 		}
 		l.options.Pass.Makers, l.options.Pass.Wrong = makers, wrong
 		if p.exec != "" && l.options.Bridge.UpstreamTimeout%time.Second != 0 {
-			return usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.Bridge.UpstreamTimeout)
+			return usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s",
+				l.options.Bridge.UpstreamTimeout)
 		}
 		if p.stdioAlone && slices.ContainsFunc(l.options.Capabilities, func(c string) bool { return c == "tools" || c == check.OAuth }) {
 			return usagef("a bridge of --mcp-stdio alone has neither the three endpoints nor tokens: give --capabilities mcp,-tools")

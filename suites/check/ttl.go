@@ -144,3 +144,14 @@ func (t *T) ExpireCaches() {
 		t.Advance(t.DiscoveryTTL + time.Millisecond)
 	}
 }
+
+// OutlastTTL lets half as much again as the bridge's TTL pass, in which the check sends nothing. It reports whether it did: not where
+// the TTL is unknown, or longer than what may be waited for by the wall's clock.
+func (t *T) OutlastTTL(ctx context.Context, longest time.Duration) bool {
+	ttl := t.TTL()
+	if ttl == 0 || t.Advance == nil && ttl > longest {
+		return false
+	}
+	t.AdvanceClock(ctx, ttl*3/2)
+	return true
+}

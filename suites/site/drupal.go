@@ -30,7 +30,6 @@ type Drupal struct {
 	Mock     Controlled
 	Prefix   string // of the numbers of accounts that checks create: a bridge that is up may remember those of another run
 	users    atomic.Int64
-	made     sync.Map // client.Identity → true: those of NewUsers
 	sessions sync.Map // client.Identity → cookie
 }
 
@@ -73,7 +72,6 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
 		name := fmt.Sprintf("check%s%d", d.Prefix, d.users.Add(1))
 		if _, there := site.User(name); !there {
 			created = append(created, client.Identity(name))
-			d.accounts.Store(name, d.check)
 		}
 	}
 	d.create(created, permissions)
@@ -81,7 +79,7 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []client.Identity {
 }
 
 // Share lets all later checks see what an account of NewUsers does: it is not the running check's alone.
-func (d *Drupal) Share(who client.Identity) { d.accounts.Delete(string(who)) }
+func (d *Drupal) Share(who client.Identity) { d.accounts.Store(string(who), ofAllChecks) }
 
 // Forgets reports whether the site is behind its control plane, and may lock whom it refuses: a Drupal locks an account after five failed
 // logins and an address after fifty, whatever the bridge does. A mock of the run's own counts none.
@@ -100,6 +98,7 @@ func (d *Drupal) NewUserNamed(name string, permissions ...string) client.Identit
 	who := client.Identity(name)
 	if _, there := d.Site().User(name); !there {
 		d.create([]client.Identity{who}, permissions)
+		d.Share(who)
 	}
 	return who
 }
@@ -112,7 +111,7 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 		}
 		for i, who := range accounts {
 			name := string(who)
-			d.made.Store(who, true)
+			d.accounts.Store(name, d.check)
 			site.Roles = append(site.Roles, fixtures.Role{ID: roleOf(who), Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{roleOf(who)},
 				Tokens: []fixtures.Token{{Value: plain(name) + "-token"}}})
@@ -131,7 +130,7 @@ func plain(name string) string { return notOfTokens.ReplaceAllString(name, "_") 
 
 // Made reports whether an account is one of NewUsers.
 func (d *Drupal) Made(who client.Identity) bool {
-	_, ok := d.made.Load(who)
+	_, ok := d.accounts.Load(string(who))
 	return ok
 }
 

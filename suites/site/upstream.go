@@ -38,8 +38,11 @@ type Upstream struct {
 	used     atomic.Bool                      // the running check looked at the site or changed it
 	cleanup  func(undo func(context.Context)) // of the running check
 	check    int64                            // the number of the running check
-	accounts sync.Map                         // name → the number of the check that made the account, and alone uses it
+	accounts sync.Map                         // name of an account of NewUsers → the number of the check that alone uses it, or ofAllChecks
 }
+
+// ofAllChecks stands for the number of a check where all use an account.
+const ofAllChecks = int64(-1)
 
 // Begin starts the view of a check, whose faults are disarmed by its clean-up.
 func (u *Upstream) Begin(cleanup func(undo func(context.Context))) {
@@ -88,7 +91,7 @@ func (u *Upstream) Journal() []mockdrupal.Entry {
 	}
 	return slices.DeleteFunc(journal.Entries(u.since), func(e mockdrupal.Entry) bool {
 		by, made := u.accounts.Load(e.User)
-		return made && by != u.check
+		return made && by != u.check && by != ofAllChecks
 	})
 }
 

@@ -125,7 +125,8 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 			}
 		})},
-		{Name: "anonymous-views-public", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "what needs no credentials is taken for the same for all, as by Drupal's page cache",
+		{Name: "anonymous-views-public", Breaks: Clauses("access/anonymous-granted"), Origin: Peer,
+			Why: "what needs no credentials is taken for the same for all, as by Drupal's page cache",
 			Middleware: onResponse(toToolViews, func(x *exchange) {
 				if x.anonymous() && x.Status == http.StatusOK {
 					x.Header.Del("Vary")

@@ -25,20 +25,11 @@ func undeclaredMutants() []Mutant {
 		{Name: "undeclared-arguments-dropped", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "zod drops the keys that an object does not declare",
 			Middleware: chain(onTool(closeInput), onArgumentsOf(declaredTop))},
 		{Name: "undeclared-members-dropped", Breaks: Clauses("invoke/undeclared-argument", "invoke/invalid-arguments-400", "upstream/eager-validation"), MayFail: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Why: "arguments are decoded into a struct",
-			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
-				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(_ any, inList bool) bool { return !inList }, false).(map[string]any)
-				return kept
-			})},
+			Middleware: dropUndeclared(func(_ any, inList bool) bool { return !inList })},
 		{Name: "undeclared-nulls-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null stands for a member that is not there",
-			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
-				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(member any, _ bool) bool { return member == nil }, false).(map[string]any)
-				return kept
-			})},
+			Middleware: dropUndeclared(func(member any, _ bool) bool { return member == nil })},
 		{Name: "undeclared-in-lists-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the objects in a list are decoded into structs",
-			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
-				kept, _ := withoutUndeclared(t["inputSchema"], arguments, func(_ any, inList bool) bool { return inList }, false).(map[string]any)
-				return kept
-			})},
+			Middleware: dropUndeclared(func(_ any, inList bool) bool { return inList })},
 		{Name: "members-declared-by-a-pattern-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a closed object is compared with properties alone",
 			Middleware: onArgumentsOf(func(_ tool, arguments map[string]any) map[string]any {
 				declared, _ := arguments["declared"].(map[string]any)
@@ -263,28 +254,34 @@ func declaredTop(t tool, arguments map[string]any) map[string]any {
 	return kept
 }
 
-// withoutUndeclared drops of the members of each closed object in a value those that its schema does not declare, where drop says so of
-// a member and of whether its object stands in a list.
-func withoutUndeclared(schema, v any, drop func(member any, inList bool) bool, inList bool) any {
-	s, _ := schema.(map[string]any)
-	properties, _ := s["properties"].(map[string]any)
-	switch v := v.(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for name, member := range v {
-			if has(properties, name) || s["additionalProperties"] != false || s["patternProperties"] != nil || !drop(member, inList) {
-				kept[name] = withoutUndeclared(properties[name], member, drop, inList)
+// dropUndeclared drops of the members of each closed object in the arguments those that its schema does not declare, where drops says
+// so of a member and of whether its object stands in a list.
+func dropUndeclared(drops func(member any, inList bool) bool) middleware {
+	var without func(schema, v any, inList bool) any
+	without = func(schema, v any, inList bool) any {
+		s, _ := schema.(map[string]any)
+		properties, _ := s["properties"].(map[string]any)
+		switch v := v.(type) {
+		case map[string]any:
+			kept := map[string]any{}
+			for name, member := range v {
+				if has(properties, name) || s["additionalProperties"] != false || s["patternProperties"] != nil || !drops(member, inList) {
+					kept[name] = without(properties[name], member, inList)
+				}
 			}
+			return kept
+		case []any:
+			kept := []any{}
+			for _, item := range v {
+				kept = append(kept, without(s["items"], item, true))
+			}
+			return kept
 		}
-		return kept
-	case []any:
-		kept := []any{}
-		for _, item := range v {
-			kept = append(kept, withoutUndeclared(s["items"], item, drop, true))
-		}
-		return kept
+		return v
 	}
-	return v
+	return onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+		return without(t["inputSchema"], arguments, false).(map[string]any)
+	})
 }
 
 var traceOf = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)

@@ -44,7 +44,7 @@ type underLoad struct {
 func (item conversation) expect(t *check.T, all []underLoad) {
 	for _, got := range all {
 		if got.response != nil && got.response.Status != 0 && got.response.Status < http.StatusBadGateway {
-			t.Row(item.who, "", got.name+", 64 at once", func() { t.Expect(got.response).To(got.must) })
+			t.Row(item.who, "", got.name+", many at once", func() { t.Expect(got.response).To(got.must) })
 		}
 	}
 }

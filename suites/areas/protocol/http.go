@@ -33,7 +33,7 @@ var Checks = []check.Check{
 		if a.Path == check.InvokePath || a.Status/100 != 2 {
 			return nil
 		}
-		return excludeSharedCaches()
+		return scenario.ExcludeSharedCaches()
 	}},
 	{ID: "http/nosniff", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Guesses: 3, Run: nosniff, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.Status >= http.StatusBadRequest && a.Code() == "" {
@@ -116,10 +116,10 @@ func head(ctx context.Context, t *check.T) {
 func noSharedCache(ctx context.Context, t *check.T) {
 	known := scenario.KnownTool(ctx, t)
 	successes := append(t.As(check.Agent).MustListAll(ctx).Pages, t.As(check.Agent).Describe(ctx, known).MustSucceed())
-	t.Each(successes, func(r *check.Response) { t.Expect(r).To(excludeSharedCaches()) })
+	t.Each(successes, func(r *check.Response) { t.Expect(r).To(scenario.ExcludeSharedCaches()) })
 	zipped := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
 	if !t.HasFindings() {
-		t.Row(check.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(excludeSharedCaches()) })
+		t.Row(check.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(scenario.ExcludeSharedCaches()) })
 	}
 	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath})}
 	for _, who := range t.Callers(check.Outsider, check.Anonymous) {
@@ -403,31 +403,10 @@ func haveHeadOf(get, again *check.Response) OmegaMatcher {
 	})
 }
 
-// excludeSharedCaches matches a response that no shared cache may store for other callers.
-func excludeSharedCaches() OmegaMatcher {
-	return match.ConformHeader("Cache-Control", "Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(r *check.Response) string {
-		if scenario.ForbidsStoring(r) {
-			return ""
-		}
-		identifies := []string{"*", "authorization"}
-		if r.Sent.Get("Cookie") != "" {
-			identifies = []string{"*", "cookie"}
-		}
-		if slices.ContainsFunc(scenario.Listed(r, "Vary"), func(name string) bool { return slices.Contains(identifies, name) }) {
-			return ""
-		}
-		actual := fmt.Sprintf("Cache-Control %s, Vary %s", scenario.Quoted(r.Header.Values("Cache-Control")), scenario.Quoted(r.Header.Values("Vary")))
-		if cdn := r.Header.Values("CDN-Cache-Control"); len(cdn) > 0 {
-			actual += ", CDN-Cache-Control " + scenario.Quoted(cdn)
-		}
-		return actual
-	})
-}
-
 // inviteSharedCaches matches a response that permits shared caches to store it.
 func inviteSharedCaches() OmegaMatcher {
 	return &match.ResponseMatcher{Expected: "to invite shared caches", Test: func(r *check.Response) (string, bool) {
-		fault, kept := excludeSharedCaches().(*match.ResponseMatcher).Test(r)
+		fault, kept := scenario.ExcludeSharedCaches().(*match.ResponseMatcher).Test(r)
 		return fault, !kept && slices.ContainsFunc(scenario.Listed(r, "Cache-Control"), func(directive string) bool {
 			name, value, _ := strings.Cut(directive, "=")
 			return name == "public" || (name == "s-maxage" || name == "max-age") && strings.Trim(value, "0") != ""

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/suites/check/checktest"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
 func TestMatchers(t *testing.T) {
 	const refused = `{"error":{"code":"tool_not_found","message":"There is no tool named x."}}`
 	checktest.Run(t, map[string]checktest.Case{
-		"Vary: Authorization":                 checktest.For(excludeSharedCaches(), checktest.Response(t, 200, `{}`, "Vary", "Accept-Encoding, authorization"), true),
-		"Vary: Cookie for Basic":              checktest.For(excludeSharedCaches(), checktest.Response(t, 200, `{}`, "Vary", "Cookie"), false),
+		"Vary: Authorization":                 checktest.For(scenario.ExcludeSharedCaches(), checktest.Response(t, 200, `{}`, "Vary", "Accept-Encoding, authorization"), true),
+		"Vary: Cookie for Basic":              checktest.For(scenario.ExcludeSharedCaches(), checktest.Response(t, 200, `{}`, "Vary", "Cookie"), false),
 		"Allow with GET":                      checktest.For(allowGET(), checktest.Response(t, 405, refused, "Allow", "HEAD, GET"), true),
 		"Allow without GET":                   checktest.For(allowGET(), checktest.Response(t, 405, refused, "Allow", "POST"), false),
 		"a response of another shape":         checktest.For(haveHeadOf(checktest.Response(t, 200, `{}`), checktest.Response(t, 200, `{}`)), checktest.Response(t, 200, ``, "Content-Type", "text/plain"), false),
