@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -167,7 +168,8 @@ func (c Client) SendOnce(ctx context.Context, r Request, exchange patience.Excha
 	return c.Send(ctx, r)
 }
 
-// OpenStream opens a stream of events, which is no evidence, and goes on when it is open. It ends with ctx.
+// OpenStream opens a stream of events and goes on when it is open. It ends with ctx. Only the response of a stream that does not
+// open is evidence.
 func (c Client) OpenStream(ctx context.Context, r Request) (stream *http.Response, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.Policy = patience.Stream
@@ -180,10 +182,19 @@ func (c Client) OpenStream(ctx context.Context, r Request) (stream *http.Respons
 		}
 		if err != nil {
 			a.Err = client.NoResponse(ctx, err)
+			return false
+		}
+		if a.Status, a.Header = stream.StatusCode, stream.Header; a.Status != http.StatusOK {
+			a.Body, _ = io.ReadAll(io.LimitReader(stream.Body, KeptBody)) // of a refusal, as far as it came
 		}
 		return false
 	}
-	return stream, c.Send(ctx, r).Err
+	since := c.T.Upstream.Last()
+	a := c.Send(ctx, r)
+	if a.Status != http.StatusOK {
+		c.T.record(a, since)
+	}
+	return stream, a.Err
 }
 
 // List asks for the first page, or the page of a cursor.

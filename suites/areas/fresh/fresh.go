@@ -449,8 +449,11 @@ func perUserTTL(ctx context.Context, t *check.T) {
 	for _, who := range []check.Identity{refused, undiscovering} {
 		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	}
-	t.Expect(await(func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
-		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	var listed, described bool
+	look := func() { sees(other); listed, described = sees(one), describes(one) }
+	where := func() string { return fmt.Sprintf("it in list: %t, in describe: %t", listed, described) }
+	shown := await(func() bool { look(); return listed && described })
+	t.Expect(shown).To(BeTrue(), check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), where()))
 	t.Expect(t.Poll(ctx, func() bool { return describes(describer) })).To(BeTrue(),
 		check.Mismatch("after a permission was granted to a caller who never lists", fmt.Sprintf("%s in describe %s", gained, within), "404"))
 	if session != nil {
@@ -466,8 +469,8 @@ func perUserTTL(ctx context.Context, t *check.T) {
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	t.Drupal.Permit(refused, fixtures.UseJSONRPC)
-	t.Expect(await(func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
-		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
+	hidden := await(func() bool { look(); return !listed && !described })
+	t.Expect(hidden).To(BeTrue(), check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), where()))
 	if session != nil {
 		t.Expect(t.Poll(ctx, func() bool { return !showsByMCP() })).To(BeTrue(),
 			check.Mismatch("after a permission was revoked, in an MCP session that was open before", "no "+gained+" in tools/list "+within, "the tool"))
