@@ -66,6 +66,21 @@ func ContainAnyOf(words []string, expected string) types.GomegaMatcher {
 	}}
 }
 
+// shortestSecret is the shortest secret, in bytes, that cannot be a word of a response by chance.
+const shortestSecret = 8
+
+// HoldSecret matches a response that contains one of the secrets.
+func HoldSecret(secrets []string) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: "to hold a credential", Test: func(r *check.Response) (string, bool) {
+		for _, secret := range secrets {
+			if len(secret) >= shortestSecret && ContainsText(r, secret) {
+				return "one in it: " + exact.Cut(r.Outcome(), 200), true
+			}
+		}
+		return "", false
+	}}
+}
+
 // HaveMessageWith matches a refusal whose message holds the text.
 func HaveMessageWith(text string) types.GomegaMatcher {
 	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *check.Response) bool { return strings.Contains(a.Message(), text) })

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
@@ -143,15 +144,18 @@ func ManyMethods(prefix string, n int) []fixtures.Method {
 	return site.Methods
 }
 
-// EveryTool tests every tool that the agent sees, and those that only others of the mock's site see, each apart: it
-// stands on a page of a list.
+// EveryTool tests every tool that the agent sees, and those of which others of the mock's site see another definition, or
+// which they alone see, each apart: it stands on a page of a list.
 func EveryTool(ctx context.Context, t *check.T, test func(list check.Listing, page *check.Response, tool check.Tool)) {
 	own := AgentsTools(ctx, t)
 	t.EachTool(own, func(page *check.Response, tool check.Tool) { test(own, page, tool) })
-	shown := own.Names()
+	shown := map[string]check.Tool{}
+	for _, tool := range own.Tools() {
+		shown[tool.Name()] = tool
+	}
 	for _, list := range ListsOfOthers(ctx, t) {
 		t.EachTool(list, func(page *check.Response, tool check.Tool) {
-			if !slices.Contains(shown, tool.Name()) {
+			if !exact.Equal(map[string]any(shown[tool.Name()]), map[string]any(tool)) {
 				test(list, page, tool)
 			}
 		})

@@ -244,6 +244,12 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 			t.Expect(r).To(scenario.ExcludeSharedCaches("authorization", "cookie"), "of a caller without credentials (http/no-shared-cache)")
 		}
 	})
+	if t.Claims("mcp") && !t.Alone() {
+		s, opened := anonymous.AnyMCP(ctx)
+		t.Expect(opened).To(BeTrue(), check.Mismatch("MCP as anonymous, who may list and invoke", "a session", s.Opened.RPCOutcome()))
+		shown := check.ListAllTools(ctx, s).Names()
+		t.Expect(shown).To(ContainElement(me.Name), check.Mismatch("tools/list as anonymous", fmt.Sprintf("%q, which list shows", me.Name), fmt.Sprintf("%d tools without it", len(shown))))
+	}
 	t.Drupal.Mark()
 	r := anonymous.Invoke(ctx, me.Name, me.Arguments)
 	t.Expect(r).To(match.BeSuccess())
@@ -458,11 +464,17 @@ func beExactFor(who check.Identity, fault string, lacks bool) types.GomegaMatche
 // beRejected matches the response to bad credentials: 401 or 403, exactly the response that an anonymous caller gets, or
 // 429 from a bridge that limits failed attempts.
 func beRejected(anonymous *check.Response) types.GomegaMatcher {
-	return match.MatchWhere("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(r *check.Response) bool {
+	return match.Conform("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(r *check.Response) string {
 		if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.Throttled() {
-			return true
+			return ""
 		}
-		return r.Status == anonymous.Status && (match.SameBody(r, anonymous) || sameButCursor(r, anonymous))
+		if r.Status == anonymous.Status && (match.SameBody(r, anonymous) || sameButCursor(r, anonymous)) {
+			return ""
+		}
+		if d := match.Difference(anonymous.Object(), r.Object()); r.Status == anonymous.Status && d != "" {
+			return "another response " + d
+		}
+		return r.Outcome()
 	})
 }
 

@@ -147,9 +147,9 @@ func allowedKeepSecrets(ctx context.Context, t *check.T) {
 		responses = append(responses, t.Call(ctx, call))
 		disarm()
 	}
-	t.Each(responses, func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
+	t.Each(responses, func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(secrets)) })
 	for _, r := range scenario.SendRefusals(ctx, t) {
-		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(holdSecret(secrets)) })
+		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(match.HoldSecret(secrets)) })
 	}
 	scenario.WaitRecovered(ctx, t, call)
 }

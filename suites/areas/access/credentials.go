@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -393,27 +392,29 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 	}
 	secrets = append(secrets, wrong.Secrets()...)
 	for _, r := range scenario.SendRefusals(ctx, t) {
-		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(holdSecret(secrets)) })
+		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(match.HoldSecret(secrets)) })
 	}
 	t.Each([]*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Invoke(ctx, known, check.Args{}),
 		t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodTrace, Path: check.ListPath}),
 		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{}),
 		t.With("an unknown scheme", check.Credentials{Header: map[string]string{"Authorization": "Negotiate " + secretOfScheme}}).List(ctx)},
-		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, secretOfScheme))) })
+		func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(append(secrets, secretOfScheme))) })
 	for name, creds := range check.InOrder(agentAuthentications(t)) {
 		caller := t.With(check.Identity(name), creds)
 		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}),
 			caller.Invoke(ctx, scenario.NoSuchTool, check.Args{})},
-			func(r *check.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
+			func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(append(secrets, creds.Secrets()...))) })
 	}
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
-	t.Each(sendRefusalsByMCP(ctx, t), func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
-	for _, r := range []*check.Response{t.As(check.Agent).Invoke(ctx, known, check.Args{}), t.As(stranger).List(ctx)} {
-		t.Row(r.Who, "", "while the site resets connections", func() { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
+	t.Each(sendRefusalsByMCP(ctx, t), func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(secrets)) })
+	for what, f := range check.InOrder(map[string]mockdrupal.Fault{"resets connections": {Kind: fault.Reset}, "sends error pages": {Kind: fault.HTML, Status: http.StatusInternalServerError}}) {
+		disarm := t.Drupal.Arm(f)
+		for _, r := range []*check.Response{t.As(check.Agent).Invoke(ctx, known, check.Args{}), t.As(stranger).List(ctx)} {
+			t.Row(r.Who, "", "while the site "+what, func() { t.Expect(r).NotTo(match.HoldSecret(append(secrets, creds.Secrets()...))) })
+		}
+		disarm()
 	}
-	disarm()
 	scenario.WaitRecovered(ctx, t, check.AsAgent(known))
 }
 
@@ -580,6 +581,7 @@ func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credenti
 		for _, item := range check.UserOf(t.Drupal.Site(), victim).Tokens {
 			all = append(all, badCredential{"the account's token cut short", check.Credentials{Token: item.Value[:len(item.Value)-1]}},
 				badCredential{"the account's token and more", check.Credentials{Token: item.Value + "x"}},
+				badCredential{"the account's token with = behind it", check.Credentials{Token: item.Value + "="}},
 				badCredential{"the account's token in capitals", check.Credentials{Token: strings.ToUpper(item.Value)}})
 		}
 	}
@@ -670,21 +672,6 @@ func newTokens(d *site.Drupal, all, few []string) (wide, narrow string) {
 		}
 	})
 	return wide, narrow
-}
-
-// shortestSecret is the shortest secret, in bytes, that cannot be a word of a response by chance.
-const shortestSecret = 8
-
-// holdSecret matches a response that contains one of the secrets.
-func holdSecret(secrets []string) OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "to hold a credential", Test: func(r *check.Response) (string, bool) {
-		for _, secret := range secrets {
-			if len(secret) >= shortestSecret && match.ContainsText(r, secret) {
-				return "one in it: " + exact.Cut(r.Outcome(), 200), true
-			}
-		}
-		return "", false
-	}}
 }
 
 // callsByMCPAtOnce tests that tools/call of several callers at the same time run each as its own.

@@ -3,6 +3,7 @@
 package fresh
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 	"github.com/bridgecheck/bridgecheck/suites/site"
@@ -199,6 +201,32 @@ func invalidate(ctx context.Context, t *check.T) {
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
 	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
 		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+	invalidateMeanwhile(ctx, t, call)
+}
+
+// invalidateMeanwhile changes the site and invalidates while a list is under way that has the tools of before: it must not become
+// that of whoever lists after the invalidation.
+func invalidateMeanwhile(ctx context.Context, t *check.T, call check.Request) {
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", Delay: min(500*time.Millisecond, t.UpstreamTimeout/3)})
+	t.As(t.Invalidate.Identity).Send(ctx, call)
+	t.Drupal.Mark()
+	listed := make(chan struct{})
+	go func() {
+		defer t.Recover()
+		defer close(listed)
+		t.As(check.Agent).List(ctx)
+	}()
+	check.Within(ctx, t.Timeout/2, func() bool { return len(discoveriesFor(t.Drupal, check.Agent)) > 0 })
+	disarm()
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", ""))
+	t.As(t.Invalidate.Identity).Send(ctx, call)
+	for i, what := range []string{"the next list after an invalidation during a list", "the next list after both"} {
+		if i > 0 {
+			<-listed
+		}
+		t.Expect(t.As(check.Agent).ListAll(ctx).Names()).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
+			check.Mismatch(what, fmt.Sprintf("no tool %q, which the site had no longer when it was invalidated", scenario.Arrival), "the tool"))
+	}
 }
 
 // manyProcesses is how many may be behind one URL: a bridge without a single flight sends more requests than that.
@@ -244,15 +272,26 @@ func staleOnError(ctx context.Context, t *check.T) {
 			stale = t.As(check.Agent).List(ctx)
 			return stale.Status != good.Status || isMarkedStale(stale)
 		})
+		again := t.As(check.Agent).List(ctx) // for which the bridge may not ask the site
 		t.Row(check.Agent, "", failure.Name, func() {
-			t.Expect(stale).To(match.EqualResponse(good))
-			t.Expect(stale).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
+			for _, r := range []*check.Response{stale, again} {
+				t.Expect(r).To(match.EqualResponse(good))
+				t.Expect(r).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
+				t.Expect(r).To(scenario.ExcludeSharedCaches(), "with the last good list (http/no-shared-cache)")
+			}
 		})
 		t.Row(newcomer, "", failure.Name+", without a good list", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(500, 502, 503)) })
 		disarm()
 		if !t.Await(ctx, func() bool { r := t.As(check.Agent).List(ctx); return r.Succeeded() && !isMarkedStale(r) }) {
 			return // upstream/down-and-up tests the recovery
 		}
+	}
+	if !t.OneAccount() {
+		alone := failedDiscoveries[0].Fault
+		alone.User = string(newcomer)
+		disarm := t.Drupal.Arm(alone)
+		t.Row(newcomer, "", "discovery with status 500 for this caller alone", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(500, 502, 503)) })
+		disarm()
 	}
 	otherJSON := mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusOK, ContentType: "application/json", Body: `{"message":"offline"}`}
 	defer t.Drupal.Arm(otherJSON)()
@@ -298,22 +337,38 @@ func schemaChange(ctx context.Context, t *check.T) {
 	membersAlone(ctx, t)
 }
 
-// membersAlone changes of one tool all but its parameters and its description, and of another the description alone: a bridge that
-// keeps translated tools by some of their members would show the others as they were.
+// membersAlone changes of one tool its title and its annotations alone, of another its output schema, of a third its description: a
+// bridge that keeps translated tools by some of their members would show the others as they were.
 func membersAlone(ctx context.Context, t *check.T) {
 	site := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
-	arrival, tools := &site.Methods[0], scenario.AgentTools(t)
-	arrival.MCP, arrival.Output = &fixtures.Tool{Title: "Changed", Annotations: fixtures.Raw(`{"idempotentHint":false}`)}, fixtures.Raw(`{"type":"object"}`)
-	described := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return m.ID != arrival.ID && m.Usage != "" })
-	if described < 0 {
-		return
-	}
-	other := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == tools[described].ID })
-	site.Methods[other].Usage += " (changed)"
-	changes := map[string][]string{arrival.ID: {"outputSchema"}, site.Methods[other].ID: {"description"}}
+	changes := map[string][]string{}
 	if t.Claims("exposure-attribute") { // other bridges may have titles and annotations of their own
-		changes[arrival.ID] = append(changes[arrival.ID], "title", "annotations")
+		site.Methods[0].MCP = &fixtures.Tool{Title: "Changed", Annotations: fixtures.Raw(`{"idempotentHint":false}`)}
+		changes[scenario.Arrival] = []string{"title", "annotations"}
 	}
+	tools := scenario.AgentTools(t)
+	alone := func(member string, change func(m *fixtures.Method) (changed bool)) {
+		for i := range site.Methods {
+			m := &site.Methods[i]
+			shown := m.ID != scenario.Arrival && slices.ContainsFunc(tools, func(tool *fixtures.Method) bool { return tool.ID == m.ID })
+			if shown && changes[m.ID] == nil && change(m) {
+				changes[m.ID] = []string{member}
+				return
+			}
+		}
+	}
+	alone("description", func(m *fixtures.Method) bool {
+		defer func() { m.Usage += " (changed)" }()
+		return m.Usage != ""
+	})
+	alone("outputSchema", func(m *fixtures.Method) bool {
+		output, isObject := exact.MustParse(cmp.Or(string(m.Output), "null")).(map[string]any)
+		if isObject {
+			output["description"] = "Changed"
+			m.Output = fixtures.Raw(client.Encode(output))
+		}
+		return isObject
+	})
 	describe := func(method string) check.Tool { return t.As(check.Agent).Describe(ctx, t.ToolName(method)).Tool() }
 	before := map[string]check.Tool{}
 	for method := range changes {
@@ -394,6 +449,11 @@ func version(ctx context.Context, t *check.T) {
 	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
 	reworded := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
 	reworded.Methods[0].Usage = "Arrived a while ago"
+	far := annotateFar(t, reworded, page) // a page has its own version, or that of the whole list
+	var farPage *check.Response
+	if far != "" {
+		farPage, _ = pageOf(ctx, t, far)
+	}
 	t.Drupal.Mock.SetSite(reworded)
 	if t.Await(ctx, func() bool {
 		tool := t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool()
@@ -402,7 +462,27 @@ func version(ctx context.Context, t *check.T) {
 		_, cursor = pageOf(ctx, t, t.ToolName(scenario.Arrival)) // of the new list: a bridge may keep the old one for its later pages
 		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {changed.Header.Get("ETag")}}})
 		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a description alone")
+		if far != "" {
+			_, cursor = pageOf(ctx, t, far)
+			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {farPage.Header.Get("ETag")}}})
+			t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version of another page after a change of annotations alone")
+		}
 	}
+}
+
+// annotateFar changes the annotations of the agent's last tool and names it; "" where it is on that page, or has none of the site's.
+func annotateFar(t *check.T, site *fixtures.Site, page *check.Response) string {
+	tools := scenario.AgentTools(t)
+	last := tools[len(tools)-1]
+	if !t.Claims("exposure-attribute") || slices.Contains(page.Names(), t.ToolName(last.ID)) {
+		return ""
+	}
+	i := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == last.ID && m.MCP != nil })
+	if i < 0 {
+		return ""
+	}
+	site.Methods[i].MCP = &fixtures.Tool{Title: last.MCP.Title, Annotations: fixtures.Raw(`{"idempotentHint":true,"openWorldHint":true,"title":"Changed"}`)}
+	return t.ToolName(last.ID)
 }
 
 func perUserTTL(ctx context.Context, t *check.T) {

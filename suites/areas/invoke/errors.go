@@ -50,6 +50,11 @@ func denied(ctx context.Context, t *check.T) {
 		t.Expect(r).To(match.HaveRunNothing(t.Upstream))
 	})
 
+	t.Row(check.Agent, denied, "a denial for want of two permissions", func() {
+		defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Failure, Route: route.JSONRPC,
+			Body: `{"code":-32600,"message":"Invalid Request","data":"Access Denied: The following permissions are required: 'access content' AND 'edit own content'."}`})()
+		t.Expect(t.As(check.Agent).Invoke(ctx, denied, check.Args{})).To(match.BeRefusedWith(403, 404))
+	})
 	for row, stale := range check.InOrder(map[string]bool{
 		"after the permission is revoked": false,
 		// A bridge that caches nothing meets the site's own denial only here.

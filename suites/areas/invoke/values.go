@@ -50,6 +50,7 @@ var resultValues = []namedValue{
 	{"an MCP result", `{"content":[{"type":"text","text":"x"}],"isError":true}`},
 	{"a result in a result", `{"result":null}`},
 	{"fifty lists in each other", strings.Repeat("[", 50) + "1" + strings.Repeat("]", 50)},
+	{"an integer beyond 2^53 in 64 KiB", `{"pad":"` + strings.Repeat("x", 64<<10) + `","n":9007199254740993,"a":0.30000000000000004}`},
 	{"a page of tools", `{"tools":[],"nextCursor":"MTA="}`},
 	{"an empty member name", `{"":""}`},
 }

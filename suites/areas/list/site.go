@@ -49,13 +49,22 @@ func pageBoundaryExact(ctx context.Context, t *check.T) {
 		n = len(list.Pages[0].Tools()) // the page size of the bridge, which list/page-size tests
 	}
 	t.ReplaceForNewcomers(ctx, t.Drupal.Site())
-	for what, pages := range check.InOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
+	for what, pages := range check.InOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}, "five": {n, n, n, n, n}}) {
 		tools := 0
 		for _, size := range pages {
 			tools += size
 		}
 		caller := scenario.Present(ctx, t, scenario.ManyMethods("content."+what+".", tools))
 		t.Row(caller.Who, "", what, func() { t.Expect(scenario.AllTools(ctx, t, caller)).To(havePagesOf(pages...)) })
+		if what != "exactly_two" {
+			continue
+		}
+		if s, opened := t.MCPBeside(ctx, caller.Who); opened {
+			list := check.ListAllTools(ctx, s)
+			t.Row(caller.Who, "", what+" over MCP", func() {
+				t.Expect(list.Pages).To(HaveLen(len(pages)), check.Mismatch(fmt.Sprintf("tools/list of %d tools", tools), pageSizes(pages), fmt.Sprintf("%d pages", len(list.Pages))))
+			})
+		}
 	}
 }
 

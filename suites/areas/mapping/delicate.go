@@ -39,6 +39,8 @@ var delicate = fixtures.Method{
 		{Name: "pair", Schema: fixtures.Raw(`{"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false}`)},
 		{Name: "some", Schema: fixtures.Raw(`{"type":"array","contains":{"type":"integer"}}`)},
 		{Name: "linked", Schema: fixtures.Raw(`{"type":"object","properties":{"a":{},"b":{}},"dependencies":{"a":["b"]},"additionalProperties":{}}`)},
+		{Name: "rows", Schema: fixtures.Raw(`{"type":"array","items":{"type":"object","properties":{},"additionalProperties":false}}`)},
+		{Name: "either", Schema: fixtures.Raw(`{"anyOf":[{"type":"string"},{"type":"object","properties":{}}]}`)},
 		{Name: "share", Schema: fixtures.Raw(`{"type":"number","minimum":0.1234567890123456,"default":1234567.890123456}`)},
 		{Name: "2024", Schema: fixtures.Raw(`{"type":"array","default":[]}`), Required: true},
 	},

@@ -212,7 +212,7 @@ func inputObject(ctx context.Context, t *check.T) {
 }
 
 func noParamsObject(ctx context.Context, t *check.T) {
-	eachMethod(ctx, t, "an object as every `properties`, `{}` when it is empty", func(m *fixtures.Method, tool check.Tool) string {
+	eachMethodAndDelicate(ctx, t, "an object as every `properties`, `{}` when it is empty", func(m *fixtures.Method, tool check.Tool) string {
 		if m.ByPosition {
 			return ""
 		}

@@ -170,6 +170,9 @@ func unknownTool(ctx context.Context, t *check.T) {
 			}
 			if revision == spoken[0] {
 				refuses(s, "mcp__drupal__"+known, "a tool's name as clients show it, behind that of the server")
+				if near := strings.ReplaceAll(known, ".", "_"); !slices.Contains(t.Visible(check.Agent), near) {
+					refuses(s, near, "a tool's name with _ in place of its dots")
+				}
 			}
 			refuses(s, scenario.HiddenMethods(t)[0], "a method that is no tool")
 			if denied != "" {

@@ -57,6 +57,14 @@ func timeout(ctx context.Context, t *check.T) {
 		}
 		limit = t.UpstreamTimeout + slack
 	}
+	own, _ := t.CredentialsOf(call.Identity)
+	t.Row(call.Identity, call.Tool, "credentials of the request to the site", func() {
+		for _, r := range responses {
+			if r != nil {
+				t.Expect(r).NotTo(match.HoldSecret(own.Secrets()), "while the site hangs (access/credentials-kept-secret)")
+			}
+		}
+	})
 	if beside != nil {
 		t.Row(beside.Who, "", "list for a caller never seen, while discovery hangs for another", func() {
 			within := t.UpstreamTimeout / 2

@@ -187,14 +187,28 @@ func connections(t *check.T) int {
 func cancel(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustReach(ctx, t, call)
-	t.Upstream.Arm(hangingCalls())
+	expectCancelled(ctx, t, "a caller that disconnects", func(leaving context.Context) {
+		t.As(call.Identity).Send(leaving, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: bytes.NewReader(call.Body()), Show: string(call.Body()), Fresh: true})
+	})
+	if t.Claims("mcp-2026") { // in earlier revisions a client that goes does not cancel
+		if s := t.As(call.Identity).MCP(ctx, check.MCP2026July); s.Opened.RPCResult() != nil {
+			expectCancelled(ctx, t, "a client of MCP 2026-07-28 that disconnects", func(leaving context.Context) { s.CallTool(leaving, call.Tool, call.Object()) })
+		}
+	}
+	t.Expect(t.As(call.Identity).List(ctx)).To(match.MatchWhere("a response", func(r *check.Response) bool { return r.Err == nil }), "after a caller disconnected")
+}
+
+// expectCancelled expects that the request to the site ends when the caller leaves who sent the one that caused it.
+func expectCancelled(ctx context.Context, t *check.T, who string, send func(leaving context.Context)) {
+	defer t.Upstream.Arm(hangingCalls())()
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
+	defer leave()
 	gone := make(chan struct{})
 	go func() {
 		defer t.Recover()
 		defer close(gone)
-		t.As(call.Identity).Send(leaving, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: bytes.NewReader(call.Body()), Show: string(call.Body()), Fresh: true})
+		send(leaving)
 	}()
 	waiting := func(e journal.Entry) bool { return e.Route == route.JSONRPC } // a bridge may discover first
 	reached := check.Within(ctx, t.Timeout/2, func() bool { return slices.ContainsFunc(t.Upstream.Journal(), waiting) })
@@ -208,7 +222,7 @@ func cancel(ctx context.Context, t *check.T) {
 	ended := check.Within(ctx, soon, func() bool {
 		return !slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return waiting(e) && e.End.IsZero() })
 	})
-	t.Expect(ended).To(BeTrue(), check.Mismatch("a caller that disconnects", "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+	t.Expect(ended).To(BeTrue(), check.Mismatch(who, "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
 }
 
 // siteCookie is a cookie that the site sets in its responses to the bridge.
