@@ -111,7 +111,11 @@ func TestOversizedResponsesAreValid(t *testing.T) {
 					t.Errorf("%s, %s, %s: %d, %d bytes, %v: %.200s", where, kind, name, res.StatusCode, len(body), err, body)
 				}
 				e := site.journal.Entries(after)[0]
-				if least := int64(size / 3); e.BytesOut < least || e.BytesTaken < e.BytesOut || res.Uncompressed != (kind == fault.HugeGzip) {
+				least := int64(size / 3)
+				if kind == fault.HugeGzip {
+					least = size / 2000
+				}
+				if e.BytesOut < least || e.BytesTaken < e.BytesOut || res.Uncompressed != (kind == fault.HugeGzip) {
 					t.Errorf("%s, %s, %s: the journal counts %d bytes out and %d taken, uncompressed by the client: %v", where, kind, name, e.BytesOut, e.BytesTaken, res.Uncompressed)
 				}
 			}
@@ -123,15 +127,12 @@ func TestOversizedResponsesAreValid(t *testing.T) {
 func TestBytesTakenShowWhetherAClientStopsReading(t *testing.T) {
 	const size, limit, buffers = 64 << 20, 1 << 20, 2 << 20
 	s := start(t, smallSite(), mockdrupal.Options{})
-	for _, kind := range []string{fault.Huge, fault.HugeMembers, fault.HugeGzip} {
+	for _, kind := range []string{fault.Huge, fault.HugeMembers} {
 		for _, reads := range []int64{limit, size} {
 			disarm := must.Get(s.Arm(mockdrupal.Fault{Kind: kind, Size: size}))(t)
 			after := s.Journal().Last()
 			r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
 			r.SetBasicAuth("agent", "agent-pass")
-			if kind == fault.HugeGzip {
-				r.Header.Set("Accept-Encoding", "gzip") // asked for by hand, the client does not decompress: bytes are as sent
-			}
 			res := must.Get(http.DefaultClient.Do(r))(t)
 			n, err := io.Copy(io.Discard, io.LimitReader(res.Body, reads))
 			res.Body.Close()

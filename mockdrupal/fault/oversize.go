@@ -45,6 +45,15 @@ var digits = sync.OnceValue(func() []byte {
 	return block
 })
 
+// longZeros is a text of zeros, which compresses a thousandfold.
+type longZeros struct{}
+
+func (*longZeros) start() string { return `"` }
+func (*longZeros) next() []byte  { return zeros }
+func (*longZeros) end() string   { return `"` }
+
+var zeros = bytes.Repeat([]byte("0"), blockBytes)
+
 // manyMembers is an object of members with a name and a number each.
 type manyMembers struct {
 	n     int64
@@ -66,13 +75,13 @@ func (m *manyMembers) next() []byte {
 // oversize sends a valid response with an oversized value in it.
 func (v *action) oversize(big value) { v.stream(big, plain{v.Exchange}) }
 
-// hugeGzip sends the long string gzip-encoded to a client that accepts that, else as it is.
+// hugeGzip sends zeros gzip-encoded to a client that accepts that, else the long string as it is.
 func hugeGzip(v *action) {
 	if !strings.Contains(strings.ToLower(v.Request.Header.Get("Accept-Encoding")), "gzip") {
 		v.oversize(&longString{})
 		return
 	}
-	v.stream(&longString{}, &gzipped{x: v.Exchange})
+	v.stream(&longZeros{}, &gzipped{x: v.Exchange})
 }
 
 // stream sends head, value and tail of a response until it has the fault's size or the client goes away.
@@ -180,8 +189,8 @@ func (g *gzipped) send(b []byte) error {
 	}
 	g.checksum = crc32.Update(g.checksum, crc32.IEEETable, b)
 	g.size += uint32(len(b)) // modulo 2^32, as the format has it
-	if len(b) == blockBytes && &b[0] == &digits()[0] {
-		return g.x.SendBody(append(out, deflatedDigits()...))
+	if len(b) == blockBytes && &b[0] == &zeros[0] {
+		return g.x.SendBody(append(out, deflatedZeros()...))
 	}
 	return g.x.SendBody(append(out, deflate(b)...))
 }
@@ -192,7 +201,7 @@ func (g *gzipped) close() error {
 	return g.x.SendBody(binary.LittleEndian.AppendUint32(trailer, g.size))
 }
 
-var deflatedDigits = sync.OnceValue(func() []byte { return deflate(digits()) })
+var deflatedZeros = sync.OnceValue(func() []byte { return deflate(zeros) })
 
 // deflate compresses a block without reference to those before it, and ends it at a whole byte.
 func deflate(b []byte) []byte {

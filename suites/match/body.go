@@ -148,6 +148,11 @@ func WithObjects(value, schema any) any {
 		if len(v) == 0 && s["type"] == "object" {
 			return map[string]any{}
 		}
+		items := make([]any, len(v))
+		for i, item := range v {
+			items[i] = WithObjects(item, s["items"])
+		}
+		return items
 	case map[string]any:
 		members := map[string]any{}
 		properties, _ := s["properties"].(map[string]any)

@@ -38,7 +38,7 @@ func noPassthrough(ctx context.Context, t *check.T) {
 		token := as.Issue(string(check.Agent), d.Resource())
 		d.Mark()
 		r := d.use(ctx, d.as(check.Credentials{Token: token}))
-		d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, 500, 502, 503, 504), "the authorization server is down")
+		d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, http.StatusNotFound, 500, 502, 503, 504), "the authorization server is down")
 		d.Expect(r).To(match.Conform("no token of the caller in a request to the site", func(*check.Response) string { return passedOn(d.T, token) }))
 	})
 }

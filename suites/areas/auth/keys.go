@@ -29,8 +29,7 @@ func (d *door) within(ctx context.Context, limit time.Duration, done func() bool
 
 // accepts reports whether a token is accepted at present.
 func (d *door) accepts(ctx context.Context, token string) bool {
-	s := d.With(check.Agent, check.Credentials{Token: token}).MCP(ctx, d.right.Revision)
-	return d.served(d.use(ctx, s))
+	return d.served(d.use(ctx, d.own(ctx, check.Credentials{Token: token})))
 }
 
 // rotate makes the authorization server sign with a new key and waits until the bridge accepts it. A bridge that does not
@@ -57,7 +56,7 @@ func newKey(ctx context.Context, t *check.T) {
 		t.Fail(check.Mismatch("a token that a new key has signed", "a result within "+noticeTime.String(), "refusals"))
 	}
 	d.Row(check.Agent, "", "a token of the key before, which is still published", func() {
-		d.Expect(d.use(ctx, d.as(check.Credentials{Token: before}))).To(d.beServed())
+		d.Expect(d.use(ctx, d.own(ctx, check.Credentials{Token: before}))).To(d.beServed())
 	})
 }
 
@@ -98,7 +97,7 @@ func (d *door) servesMeanwhile(ctx context.Context) {
 	})
 	d.Row(check.Agent, "", "a new token of a known key", func() {
 		token := d.Authority.Issue(string(check.Agent), d.Resource())
-		r := d.use(ctx, d.as(check.Credentials{Token: token}))
+		r := d.use(ctx, d.own(ctx, check.Credentials{Token: token}))
 		if d.Claims(check.TokenExchange) && r.Status >= http.StatusInternalServerError {
 			return // the authorization server cannot exchange it
 		}

@@ -32,14 +32,14 @@ func withScopes(ctx context.Context, t *check.T) *door {
 			MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{` + level + `"scopes":["content:read","content:write"]}}`)},
 			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
 	}
-	enough := d.scopes(strings.Join(scopeNames, " "))
+	enough := d.scopes(ctx, strings.Join(scopeNames, " "))
 	t.ChangeSite(ctx, site, func() bool { return d.served(enough.CallTool(ctx, t.ToolName(scoped), check.Args{})) })
 	return d
 }
 
-// scopes is the agent's session with a token that has these scopes; nil: the claim is missing.
-func (d *door) scopes(scope any) *check.Session {
-	return d.as(check.Credentials{Token: d.Authority.Issue(string(check.Agent), d.Resource(), map[string]any{"scope": scope})})
+// scopes is a session of the agent's that a token with these scopes opens; nil: the claim is missing.
+func (d *door) scopes(ctx context.Context, scope any) *check.Session {
+	return d.own(ctx, check.Credentials{Token: d.Authority.Issue(string(check.Agent), d.Resource(), map[string]any{"scope": scope})})
 }
 
 // tooFew are scopes with which the tool must not run.
@@ -51,7 +51,7 @@ var tooFew = map[string]any{
 func scopeEnforced(ctx context.Context, t *check.T) {
 	d := withScopes(ctx, t)
 	for name, scope := range check.InOrder(tooFew) {
-		s := d.scopes(scope)
+		s := d.scopes(ctx, scope)
 		d.Row(check.Agent, "", name+", a tool that requires none", func() { d.Expect(d.use(ctx, s)).To(d.beServed()) })
 		d.Row(check.Agent, scoped, name, func() {
 			d.Mark()
@@ -60,7 +60,7 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 			d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0), "with "+name)
 		})
 	}
-	few := d.scopes("content:read")
+	few := d.scopes(ctx, "content:read")
 	d.Row(check.Agent, scopedPlainly, "one of two scopes, and no level", func() {
 		d.Expect(few.CallTool(ctx, d.ToolName(scopedPlainly), check.Args{})).To(match.HaveStatus(http.StatusForbidden))
 	})
@@ -69,7 +69,7 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 	})
 	for name, scope := range check.InOrder(map[string]any{"in another order": "content:write content:read", "among others": "openid content:read profile content:write"}) {
 		d.Row(check.Agent, scoped, "both scopes "+name, func() {
-			d.Expect(d.scopes(scope).CallTool(ctx, d.ToolName(scoped), check.Args{})).To(d.beServed(), "both scopes "+name)
+			d.Expect(d.scopes(ctx, scope).CallTool(ctx, d.ToolName(scoped), check.Args{})).To(d.beServed(), "both scopes "+name)
 		})
 	}
 }
@@ -78,7 +78,7 @@ func insufficientScope(ctx context.Context, t *check.T) {
 	d := withScopes(ctx, t)
 	for name, scope := range check.InOrder(map[string]any{"no scopes": nil, "one of two scopes": "content:read"}) {
 		d.Row(check.Agent, scoped, name, func() {
-			r := d.scopes(scope).CallTool(ctx, d.ToolName(scoped), check.Args{})
+			r := d.scopes(ctx, scope).CallTool(ctx, d.ToolName(scoped), check.Args{})
 			if r.Status != http.StatusForbidden {
 				return // auth/scope-enforced tests that
 			}

@@ -91,7 +91,12 @@ func codeStable(ctx context.Context, t *check.T) {
 		}
 	}
 	if large := refusedHuge(ctx, t); large != nil && large.MadeBy() == nil && large.ErrorObject()["code"] != nil {
-		t.Row(check.Agent, "", "invoke with 64 MiB", func() { t.Expect(large).To(haveWordAsCode()) })
+		t.Row(check.Agent, "", "invoke with 64 MiB", func() {
+			t.Expect(large).To(haveWordAsCode())
+			if t.Contract.Codes[large.Status] != nil {
+				t.Expect(large).To(match.HaveDocumentedCode(t.Contract))
+			}
+		})
 	}
 }
 

@@ -15,7 +15,11 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/input/traps"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -327,6 +331,33 @@ func emptyMap(ctx context.Context, t *check.T) {
 	if tested == 0 {
 		check.NotTestable("the site has no tool that returns [] for an object")
 	}
+	emptyMapInList(ctx, t)
+}
+
+// emptyMapInList lets a method that returns a list of objects return [] for the first of them.
+func emptyMapInList(ctx context.Context, t *check.T) {
+	tools := scenario.AgentTools(t)
+	i := slices.IndexFunc(tools, func(m *fixtures.Method) bool {
+		if m.Output == nil || slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) {
+			return false
+		}
+		output, _ := exact.MustParse(m.Output).(map[string]any)
+		items, _ := output["items"].(map[string]any)
+		return output["type"] == "array" && items["type"] == "object" && items["required"] == nil
+	})
+	if i < 0 {
+		return
+	}
+	name := t.ToolName(tools[i].ID)
+	t.For(check.Agent, name, func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Route: route.JSONRPC, Body: `[[],{}]`})()
+		s := MustMCP(ctx, t.As(check.Agent), revisions(ctx, t)[0])
+		want := []any{map[string]any{}, map[string]any{}}
+		t.Expect(s.CallTool(ctx, name, check.Args{})).To(match.MatchRPCWhere("structuredContent with "+exact.Short(want), func(a *check.Response) bool {
+			r := toolResultOf(a)
+			return r.has && (exact.Equal(r.structured, want) || exact.Equal(client.Unwrapped(r.structured), want))
+		}), "PHP's [] for an object in a list")
+	})
 }
 
 // opensWell tests initialize and the first requests of a session against a revision, so many pairs of them with a result and an error.

@@ -228,6 +228,11 @@ func authError(ctx context.Context, t *check.T) {
 		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call, with %s", row.status, row.body), func() {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
+			if s, opened := t.MCPBeside(ctx, call.Identity); opened && row.status == http.StatusUnauthorized {
+				if r := s.CallTool(ctx, call.Tool, call.Object()); r.Status == http.StatusUnauthorized {
+					t.Expect(r).To(match.MatchWhere("a challenge in WWW-Authenticate", func(r *check.Response) bool { return r.Header.Get("WWW-Authenticate") != "" }), "tools/call")
+				}
+			}
 		})
 	}
 }

@@ -57,12 +57,9 @@ func timeout(ctx context.Context, t *check.T) {
 		}
 		limit = t.UpstreamTimeout + slack
 	}
-	own, _ := t.CredentialsOf(call.Identity)
 	t.Row(call.Identity, call.Tool, "credentials of the request to the site", func() {
 		for _, r := range responses {
-			if r != nil {
-				t.Expect(r).NotTo(match.HoldSecret(own.Secrets()), "while the site hangs (access/credentials-kept-secret)")
-			}
+			expectNoCredentials(t, r, "while the site hangs")
 		}
 	})
 	if beside != nil {
@@ -352,6 +349,7 @@ func downAndUp(ctx context.Context, t *check.T) {
 		t.Row(r.Who, "", row.name+" while the site is down", func() {
 			t.Expect(r).To(match.BeRefusedWith(502, 503, 500))
 			t.Expect(r).NotTo(match.HoldTrace())
+			expectNoCredentials(t, r, "while the site is down")
 			t.Expect(r).To(comeWithin(t, atOnce))
 		})
 	}
@@ -363,6 +361,15 @@ func downAndUp(ctx context.Context, t *check.T) {
 			t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
 		}
 	})
+}
+
+// expectNoCredentials expects that the response to a request that failed does not show the credentials with which the bridge sent it
+// to the site; nil: there is none.
+func expectNoCredentials(t *check.T, r *check.Response, when string) {
+	if r != nil {
+		own, _ := t.CredentialsOf(r.Who)
+		t.Expect(r).NotTo(match.HoldSecret(own.Secrets()), when+" (access/credentials-kept-secret)")
+	}
 }
 
 // mustCallSiteThatIsUp is the positive control of down-and-up. A bridge that refuses a call without any request to a site

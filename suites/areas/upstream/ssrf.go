@@ -73,9 +73,13 @@ func noSSRF(ctx context.Context, t *check.T) {
 	expectNoVisit := func(what string, send func()) {
 		t.Row(check.Agent, "", what, func() {
 			before := len(visits())
+			t.Upstream.Mark()
 			send()
 			new := visits()[before:]
 			t.Expect(new).To(BeEmpty(), check.Mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", match.Abbreviate(new), host)))
+			for _, entry := range t.Upstream.Journal() { // at one address there may be several sites
+				t.Expect(entry.Host).NotTo(Equal(host), check.Mismatch(what, "requests to the site with its own Host", entry.HTTPMethod+" "+entry.Path+" with Host: "+entry.Host))
+			}
 		})
 	}
 	expectNoVisit("a URL as the name on describe", func() { t.As(check.Agent).Describe(ctx, there+"/jsonrpc") })
