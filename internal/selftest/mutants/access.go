@@ -135,6 +135,21 @@ func accessMutants() []Mutant {
 			})},
 		{Name: "errors-name-the-last-call", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the name of the tool is a field of an object that all requests share",
 			Middleware: nameLastCall()},
+		{Name: "mcp-demands-credentials", MCP: true, Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "the endpoint asks for credentials by itself",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toMCP(r) || authorized(r)+r.Header.Get("Cookie") != "" {
+					return false
+				}
+				w.Header().Set("WWW-Authenticate", `Basic realm="MCP"`)
+				return refuseAt(w, r, http.StatusUnauthorized, "authentication_required", "Credentials are needed.")
+			})},
+		{Name: "tokens-trimmed-of-padding", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the key of a caller is the decoded token",
+			Middleware: acceptAlike(func(r *http.Request) string {
+				if token, bearer := strings.CutPrefix(authorized(r), "Bearer "); bearer {
+					return "Bearer " + strings.TrimRight(token, "=")
+				}
+				return ""
+			})},
 		{Name: "flights-shared-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
 			Why:        "who asks while a fetch for the same account runs waits for that one, whatever the password is",
 			Middleware: shareFlightByName()},

@@ -431,6 +431,8 @@ func authVariants() []Mutant {
 				slices.Reverse(params)
 				return append([]string{`realm="mcp"`}, params...)
 			})},
+		{Name: "auth-sessions-of-one-token", Why: "two tokens of one account are two callers: a session belongs to the token that opened it",
+			Middleware: boundSessions()},
 		{Name: "auth-two-challenges", Why: "RFC 9110 11.6.1: a response may have several challenges",
 			Middleware: onChallenge(func(_ *exchange, c string) string { return `DPoP algs="ES256", ` + c })},
 		{Name: "auth-more-metadata", Why: "RFC 9728 2: a document may have more members",
@@ -482,4 +484,25 @@ func audienceIs(path string) func(t tokens.Sent) bool {
 		return err == nil && t.Within(tokens.OtherAudience, tokens.AudiencePrefix) && u.Hostname() == "127.0.0.1" &&
 			!strings.Contains(fmt.Sprint(t.Claims["iss"]), u.Host) && u.Path == path && u.RawQuery == ""
 	}
+}
+
+// boundSessions knows a session by the token that opened it alone.
+func boundSessions() middleware {
+	owners := newMemory[string]() // token by session
+	return throughWhere(toMCP, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get("Mcp-Session-Id")
+		if owner, known := owners.get(id); known && owner != authorized(r) && record(next, listing(r), nil).Status == http.StatusOK {
+			refuseAt(w, r, http.StatusNotFound, "session_not_found", "There is no such session.")
+			return
+		}
+		if id != "" || isStream(r) || !isSmall(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x := record(next, r, readBody(r))
+		if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
+			owners.put(opened, authorized(r))
+		}
+		x.writeTo(w)
+	})
 }

@@ -49,6 +49,8 @@ func errorMutants() []Mutant {
 			Middleware: onResponse(allRequests, func(x *exchange) { x.recode("method_not_allowed", "wrong_method") })},
 		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
 			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
+		{Name: "too-large-by-another-code", Breaks: Clauses("errors/code-stable"), Origin: Peer, Why: "the framework's own code",
+			Middleware: tooLarge("application/json", `{"error":{"code":"payload_too_large","message":"The body is too long."}}`)},
 		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
 			Middleware: tooLarge("application/json", `{"error":{"code":"","message":"The body is too long."}}`)},
 		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined,

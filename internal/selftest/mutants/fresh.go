@@ -99,6 +99,33 @@ func freshMutants() []Mutant {
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
 		{Name: "tools-kept-by-what-they-take", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by name, description and parameters",
 			Middleware: keepMembers([]string{"description", "inputSchema"}, "outputSchema", "title", "annotations")},
+		{Name: "titles-kept-by-the-rest", Breaks: Clauses("fresh/schema-change"), MayFail: Clauses("fresh/version"), Origin: Peer, Why: "translated tools are remembered by all that JSON-RPC knows of them",
+			Middleware: keepMembers([]string{"description", "inputSchema", "outputSchema"}, "title", "annotations")},
+		{Name: "version-without-annotations", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the version is a hash of what callers need", Middleware: versionUnless("annotations")},
+		{Name: "stale-marked-once", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "after a failed refresh the list counts as fresh for a while",
+			Middleware: markedOnce()},
+		{Name: "stale-lists-publicly-cacheable", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "so that a cache in front bears the outage, too",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Header.Get("Warning")+x.Header.Get("Age") != "" {
+					x.Header.Set("Cache-Control", "public, max-age=30")
+					x.Header.Del("Vary")
+				}
+			})},
+		{Name: "failed-discovery-tried-as-service", Breaks: Clauses("fresh/stale-on-error"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the bridge's own account may see the methods where a caller's request fails",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || resp.StatusCode != http.StatusInternalServerError || !isDiscovery(r) {
+					return resp, err
+				}
+				resp.Body.Close()
+				again := r.Clone(r.Context())
+				again.Header.Set("Authorization", basicAuth("service"))
+				return next.RoundTrip(again)
+			})},
+		{Name: "not-modified-for-whoever-was-shown-it", Breaks: Clauses("fresh/per-user-ttl"), MayFail: Clauses("fresh/version", "access/list-403"), Origin: Peer, Why: "the version is compared before the permission is looked up",
+			Middleware: notModifiedFirst()},
+		{Name: "lists-joined-across-an-invalidation", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "who lists gets what the fetch brings that is under way, whenever that began",
+			Middleware: keepAcrossInvalidation()},
 		{Name: "descriptions-kept-with-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by their schemas",
 			Middleware: keepMembers([]string{"inputSchema", "outputSchema"}, "description")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
@@ -528,12 +555,19 @@ func (m *rpc) rest() *exchange {
 	return &x
 }
 
-// versionWithout gives a list the hash of its tools without some members as its version.
-func versionWithout(members ...string) middleware {
+// versionWithout gives a list the hash of its tools without some members as its version, and shows it without them.
+func versionWithout(members ...string) middleware { return tagged(true, members) }
+
+// versionUnless does the same and shows the tools as they are.
+func versionUnless(members ...string) middleware { return tagged(false, members) }
+
+func tagged(drops bool, members []string) middleware {
 	return onResponse(toList, func(x *exchange) {
-		whole := x.Request.Header.Get("If-None-Match")
-		if x.Status == http.StatusNotModified {
-			return
+		asked := x.Request.Header.Get("If-None-Match")
+		if asked != "" && !drops {
+			r := x.Request.Clone(x.Request.Context())
+			r.Header.Del("If-None-Match") // the bridge knows other versions
+			*x = *record(x.next, r, nil)
 		}
 		object := x.Object()
 		if x.Status != http.StatusOK || object == nil {
@@ -547,10 +581,60 @@ func versionWithout(members ...string) middleware {
 		}
 		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(encode(object)))
 		x.Header.Set("ETag", tag)
-		if strings.Contains(whole, tag) {
+		if strings.Contains(asked, tag) {
 			x.Status, x.Body = http.StatusNotModified, nil
 		}
 	})
+}
+
+// markedOnce marks the first of several stale lists of a caller.
+func markedOnce() middleware {
+	marked := newMemory[bool]()
+	return onResponse(toList, func(x *exchange) {
+		stale := x.Header.Get("Warning")+x.Header.Get("Age") != ""
+		before, _ := marked.get(authorized(x.Request))
+		if marked.put(authorized(x.Request), stale); stale && before {
+			x.Header.Del("Warning")
+			x.Header.Del("Age")
+		}
+	})
+}
+
+// notModifiedFirst compares the version that a caller asks about with the last one that it was shown before it asks the bridge.
+func notModifiedFirst() middleware {
+	shown := newMemory[string]()
+	return onResponse(toList, func(x *exchange) {
+		key := authorized(x.Request) + x.Request.URL.RawQuery
+		if tag, known := shown.get(key); known && x.Status == http.StatusForbidden && x.Request.Header.Get("If-None-Match") == tag {
+			x.Status, x.Body = http.StatusNotModified, nil
+		}
+		if x.Status == http.StatusOK {
+			shown.put(key, x.Header.Get("ETag"))
+		}
+	})
+}
+
+// keepAcrossInvalidation shows whoever was listing at an invalidation the list of before for a second.
+func keepAcrossInvalidation() middleware {
+	lists, kept := newMemory[[]byte](), newMemory[time.Time]() // the last list, and until when it is shown
+	var underWay sync.Map
+	return chain(beforeBridge(func(r *http.Request) {
+		if toInvalidate(r) {
+			underWay.Range(func(key, _ any) bool { kept.put(key.(string), time.Now().Add(time.Second)); return true })
+		}
+	}), throughWhere(func(r *http.Request) bool { return toList(r) && r.Method == http.MethodGet && r.URL.RawQuery == "" }, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		key := authorized(r)
+		underWay.Store(key, true)
+		x := record(next, r, nil)
+		underWay.Delete(key)
+		last, known := lists.get(key)
+		if until, _ := kept.get(key); known && time.Now().Before(until) && x.Status == http.StatusOK {
+			x.Body = last
+		} else if x.Status == http.StatusOK {
+			lists.put(key, x.Body)
+		}
+		x.writeTo(w)
+	}))
 }
 
 // rememberUnknown refuses for good over MCP what was once no tool of a caller.

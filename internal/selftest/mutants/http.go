@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -463,9 +464,11 @@ func freshCursors() middleware {
 	})
 	return chain(beforeBridge(func(r *http.Request) {
 		if query := r.URL.Query(); toList(r) && strings.Contains(query.Get("cursor"), "~") {
-			cursor, _, _ := strings.Cut(query.Get("cursor"), "~")
-			query.Set("cursor", cursor)
-			r.URL.RawQuery = query.Encode()
+			cursor, n, _ := strings.Cut(query.Get("cursor"), "~")
+			if _, err := strconv.Atoi(n); err == nil {
+				query.Set("cursor", cursor)
+				r.URL.RawQuery = query.Encode()
+			}
 		}
 	}), number)
 }

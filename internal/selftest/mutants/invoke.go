@@ -160,6 +160,12 @@ func invokeMutants() []Mutant {
 			}},
 		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation",
 			Middleware: onInvalidResult(refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema."))},
+		{Name: "denied-by-its-words", Breaks: Clauses("invoke/denied"), Origin: Peer, Why: "a denial is known by the words of one permission",
+			Transport: onReplyError(func(e map[string]any) {
+				if text, _ := e["data"].(string); strings.Contains(text, "permissions are required") {
+					e["code"], e["data"] = -32000, nil
+				}
+			})},
 		{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 			if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
 				site.call(basicAuth("agent"), x.invoked(), decode(x.Sent)["arguments"])

@@ -67,6 +67,13 @@ func invokeErrorMutants() []Mutant {
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool {
 				return len(requested) != len(name) && strings.EqualFold(requested, name)
 			})},
+		{Name: "long-results-through-doubles", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "what is long is read by another parser",
+			Middleware: onResult(func(result any) any {
+				if len(encode(result)) > 64<<10 {
+					return roundToFloat64(result)
+				}
+				return result
+			})},
 		{Name: "huge-results-to-infinity", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "json.loads of Python reads 1e400 as inf, and json.dumps writes Infinity",
 			Middleware: onInvoke(func(x *exchange) {
 				x.Body = bytes.ReplaceAll(x.Body, []byte("1e400"), []byte("Infinity"))

@@ -108,6 +108,25 @@ func listMutants() []Mutant {
 				rand.Shuffle(len(p.Tools), func(i, j int) { p.Tools[i], p.Tools[j] = p.Tools[j], p.Tools[i] })
 			})},
 		{Name: "order-alternates", Breaks: Clauses("list/order-stable"), Origin: Imagined, Middleware: alternatingOrder()},
+		{Name: "order-of-a-language", Breaks: Clauses("list/order-stable"), MayFail: Clauses("access/no-cross-talk", "fresh/version"), Origin: Peer,
+			Why: "who asks in a language reads the tools by their titles",
+			Middleware: onList(func(p *page) {
+				if p.Request.Header.Get("Accept-Language") != "" {
+					slices.SortStableFunc(p.Tools, func(a, b any) int { return cmp.Compare(fmt.Sprint(b.(tool)["title"]), fmt.Sprint(a.(tool)["title"])) })
+				}
+			})},
+		{Name: "list-of-200-at-most", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer, Why: "the site is asked for so many methods",
+			Middleware: onList(func(p *page) {
+				if offset(p.Cursor) >= 150 {
+					delete(p.Object, "nextCursor")
+				}
+			})},
+		{Name: "mcp-empty-trailing-page", MCP: true, Breaks: Clauses("list/page-boundary-exact"), Origin: Peer, Why: "a full page is taken for one with others behind it",
+			Middleware: onRPCResult("tools/list", func(result map[string]any) {
+				if tools, _ := result["tools"].([]any); len(tools) == 50 && result["nextCursor"] == nil {
+					result["nextCursor"] = cursorAt(100)
+				}
+			})},
 		{Name: "page-of-49", Breaks: Clauses("list/page-size"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.PageSize = 49 }},
 		{Name: "page-of-100", Breaks: Clauses("list/page-size"), Origin: Imagined,
@@ -182,6 +201,12 @@ func listMutants() []Mutant {
 			Middleware: onBadCursor(func(x *exchange) {
 				if given := x.Request.URL.Query().Get("cursor"); strings.Contains(given, "!T") {
 					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+strings.ReplaceAll(given, "!", ""), nil)
+				}
+			})},
+		{Name: "cursor-with-more-behind-it", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "the pattern of a cursor has no end",
+			Middleware: onBadCursor(func(x *exchange) {
+				if own, more := strings.CutSuffix(x.Request.URL.Query().Get("cursor"), " !"); more {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?"+url.Values{"cursor": {own}}.Encode(), nil)
 				}
 			})},
 		{Name: "cursor-blank-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "parameters are trimmed",

@@ -114,6 +114,14 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "schema/input-valid"), Origin: Module,
 			Middleware: onProperty(func(p map[string]any) { walkObjects(p, emptyAsList) })},
+		{Name: "properties-list-when-empty-in-items", Breaks: Clauses("mapping/no-params-object", "schema/input-valid"), Origin: Module, Why: "the repair goes through properties, and not through items",
+			Middleware: onInput(func(schema map[string]any) {
+				walkObjects(schema, func(inner map[string]any) {
+					if items, ok := inner["items"].(map[string]any); ok {
+						emptyAsList(items)
+					}
+				})
+			})},
 		{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "schema/output-valid"), Origin: Module,
 			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], emptyAsList) })},
 		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional parameter is lost",
@@ -144,6 +152,12 @@ func mappingMutants() []Mutant {
 			}
 		})},
 		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
+		{Name: "format-lost-for-administrators", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "their list is made by another query",
+			Middleware: onResponse(toToolViews, func(x *exchange) {
+				if caller(x.Request) == "admin" {
+					x.eachTool(inMember("inputSchema", func(schema map[string]any) { walkObjects(schema["properties"], without("format")) }))
+				}
+			})},
 		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), MayFail: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},
 		{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Middleware: onProperty(without("default"))},
 		{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(without("oneOf", "anyOf", "allOf", "not"))},

@@ -137,6 +137,19 @@ func mcpMutants() []Mutant {
 					m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "unknown tool"}}})
 				}
 			})},
+		{Name: "mcp-names-as-models-write-them", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer, Why: "models write _ in place of dots",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				name, _ := m.Params["name"].(string)
+				if m.Code() != "-32602" || !strings.Contains(name, "_") {
+					return
+				}
+				sent := decode(m.Sent)
+				objectIn(sent, "params")["name"] = strings.ReplaceAll(name, "_", ".")
+				m.Request.Header.Del("Mcp-Name")
+				if again := m.Send(http.MethodPost, m.Request.URL.Path, encode(sent)); objectIn(again.Object(), "result") != nil {
+					m.Response, m.Status = again.Object(), again.Status
+				}
+			})},
 		{Name: "mcp-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer,
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Code() == "-32602" {
@@ -171,6 +184,17 @@ func mcpMutants() []Mutant {
 			Middleware: onCallResult(func(r map[string]any) {
 				if object, ok := r["structuredContent"].(map[string]any); ok && len(object) == 0 {
 					r["structuredContent"] = []any{}
+				}
+			})},
+		{Name: "mcp-empty-list-within-a-list", MCP: true, Breaks: Clauses("mcp/empty-map", "mcp/parity", "mcp/structured-content"), Origin: Peer, Why: "the result and its members are looked at, and not what is in lists",
+			Middleware: onRPCResult("tools/call", func(result map[string]any) {
+				structured, _ := result["structuredContent"].(map[string]any)
+				if list, ok := structured["result"].([]any); ok {
+					for i, item := range list {
+						if object, ok := item.(map[string]any); ok && len(object) == 0 {
+							list[i] = []any{}
+						}
+					}
 				}
 			})},
 		{Name: "mcp-empty-list-within-an-object", MCP: true, Breaks: Clauses("mcp/empty-map"), Origin: Peer, Why: "the result is looked at, and not its members",

@@ -209,6 +209,25 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
+		{Name: "time-out-shows-the-request", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the request in it",
+			Middleware: onInvoke(atStatus(http.StatusGatewayTimeout, showRequest))},
+		{Name: "outage-shows-the-request", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout", "access/credentials-kept-secret"), Origin: Peer, Why: "the error of the client has the request in it",
+			Middleware: onInvoke(atStatus(http.StatusServiceUnavailable, showRequest))},
+		{Name: "host-of-the-caller-for-the-site", Breaks: Clauses("upstream/no-ssrf", "upstream/headers-chosen"), Origin: Peer, Why: "the site is to make links to the host that callers know",
+			Middleware: rememberHeaders,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if headers, ok := r.Context().Value(headersKey{}).(http.Header); ok {
+					r = r.Clone(r.Context())
+					r.Host = headers.Get("Host")
+				}
+				return next.RoundTrip(r)
+			})},
+		{Name: "mcp-works-for-those-who-left", MCP: true, Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "a call over MCP does not end with its connection",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toMCP(r) && !isStream(r) {
+					*r = *outlasting(r)
+				}
+			})},
 		{Name: "code-of-a-time-out-unknown", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the code is made of the words of the status",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if x.Status == http.StatusGatewayTimeout {
@@ -698,6 +717,15 @@ var rememberHeaders = beforeBridge(func(r *http.Request) {
 
 func fromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(name) }
+}
+
+// showRequest adds the headers of the request to an error.
+func showRequest(x *exchange) {
+	object := x.Object()
+	if e, ok := object["error"].(map[string]any); ok {
+		e["data"] = map[string]any{"request": map[string]any{"headers": map[string]any{"Authorization": authorized(x.Request)}}}
+		x.Body = encode(object)
+	}
 }
 
 func followRedirects(r *http.Request, next http.RoundTripper) (*http.Response, error) {

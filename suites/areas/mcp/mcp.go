@@ -345,7 +345,7 @@ func emptyMapInList(ctx context.Context, t *check.T) {
 		items, _ := output["items"].(map[string]any)
 		return output["type"] == "array" && items["type"] == "object" && items["required"] == nil
 	})
-	if i < 0 {
+	if i < 0 || t.Alone() { // a bridge with MCP alone may reach the site by other means
 		return
 	}
 	name := t.ToolName(tools[i].ID)
