@@ -159,7 +159,7 @@ var kinds = map[string]kind{
 	Echo:          {text: "responds to a call with its own params as the result, and runs nothing", only: route.JSONRPC, act: inPlace("result", paramsOf)},
 	Huge:          {text: "sends a valid response of many bytes (256 MiB): one long string", act: func(v *action) { v.oversize(&longString{}) }},
 	HugeMembers:   {text: "sends a valid response of many bytes (256 MiB): an object of many small members", act: func(v *action) { v.oversize(&manyMembers{}) }},
-	HugeGzip:      {text: "sends a valid response of many bytes (256 MiB before compression): one long string, gzip-encoded for clients that accept it", act: hugeGzip},
+	HugeGzip:      {text: "sends a valid response of many bytes (256 MiB before compression): one long string, to clients that accept gzip one that compresses to a thousandth", act: hugeGzip},
 	SetCookie:     {text: "sends the site's own response with a further Set-Cookie header (cookie)", runs: true, needs: aCookie, act: setCookie},
 	Gzip:          {text: "announces gzip and sends a broken stream", runs: true, act: brokenGzip},
 	Redirect:      {text: "redirects (302) to another host", act: redirect},

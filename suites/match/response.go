@@ -130,9 +130,15 @@ func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
 
 // BeTool matches a describe response: 200 with the tool of that name.
 func BeTool(name string) types.GomegaMatcher {
-	return MatchWhere(fmt.Sprintf("200 with the tool %q", name), func(a *check.Response) bool {
-		_, err := a.JSON()
-		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
+	return Conform(fmt.Sprintf("200 with the tool %q", name), func(a *check.Response) string {
+		switch _, err := a.JSON(); {
+		case a.Status != http.StatusOK:
+		case err != nil:
+			return "200 with a body that " + err.Error()
+		case a.Tool().Name() == name:
+			return ""
+		}
+		return a.Outcome()
 	})
 }
 

@@ -239,9 +239,13 @@ func authError(ctx context.Context, t *check.T) {
 
 // haveSitesChallenge matches a 401 with the challenge that the site sent.
 func haveSitesChallenge(t *check.T) types.GomegaMatcher {
-	return match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
+	title, expected := siteTitle(t), "the site's challenge in WWW-Authenticate"
+	if title != "" {
+		expected += fmt.Sprintf(", with realm=%q", title)
+	}
+	return match.ConformHeader("WWW-Authenticate", expected, func(r *check.Response) string {
 		challenges := strings.Join(r.Header.Values("WWW-Authenticate"), ", ")
-		switch title := siteTitle(t); {
+		switch {
 		case challenges == "":
 			return "no WWW-Authenticate"
 		case title != "" && !hasRealm(challenges, title): // that of Drupal's challenge
