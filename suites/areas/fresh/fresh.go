@@ -208,7 +208,7 @@ func invalidate(ctx context.Context, t *check.T) {
 // that of whoever lists after the invalidation.
 func invalidateMeanwhile(ctx context.Context, t *check.T, call check.Request) {
 	t.As(t.Invalidate.Identity).Send(ctx, call)
-	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", Delay: min(500*time.Millisecond, t.UpstreamTimeout/3), Count: 1})()
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", Delay: underWay(t), Count: 1})()
 	t.Drupal.Mark()
 	listed := make(chan struct{})
 	go func() {
@@ -228,6 +228,15 @@ func invalidateMeanwhile(ctx context.Context, t *check.T, call check.Request) {
 	}
 }
 
+// underWay is how long the site takes for discovery that is to be seen under way: less than the bridge waits for it.
+func underWay(t *check.T) time.Duration {
+	const long = 500 * time.Millisecond
+	if t.UpstreamTimeout == 0 { // unknown
+		return long
+	}
+	return min(long, t.UpstreamTimeout/3)
+}
+
 // manyProcesses is how many may be behind one URL: a bridge without a single flight sends more requests than that.
 const manyProcesses = 8
 
@@ -236,7 +245,7 @@ func singleFlight(ctx context.Context, t *check.T) {
 	for try := range 3 {
 		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 		caller := t.As(who)
-		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: min(500*time.Millisecond, t.UpstreamTimeout/3)})
+		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: underWay(t)})
 		t.Drupal.Mark()
 		began := time.Now()
 		check.AtOnce(100, func(int) { caller.List(ctx) })
@@ -271,9 +280,12 @@ func staleOnError(ctx context.Context, t *check.T) {
 			stale = t.As(check.Agent).List(ctx)
 			return stale.Status != good.Status || isMarkedStale(stale)
 		})
-		again := t.As(check.Agent).List(ctx) // for which the bridge may not ask the site
+		lists := []*check.Response{stale}
+		if !t.Several() { // each of several may have fetched the list at another time
+			lists = append(lists, t.As(check.Agent).List(ctx)) // for which the bridge may not ask the site again
+		}
 		t.Row(check.Agent, "", failure.Name, func() {
-			for _, r := range []*check.Response{stale, again} {
+			for _, r := range lists {
 				t.Expect(r).To(match.EqualResponse(good))
 				t.Expect(r).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
 				t.Expect(r).To(scenario.ExcludeSharedCaches(), "with the last good list (http/no-shared-cache)")
