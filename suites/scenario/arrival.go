@@ -27,7 +27,7 @@ func WithArrival(d *site.Drupal, schema, leaving string) *fixtures.Site {
 	if schema != "" {
 		site.Methods = append([]fixtures.Method{{ID: Arrival, Usage: "Has just arrived", Access: []string{fixtures.AccessContent},
 			MCP:       &fixtures.Tool{Title: "Arrival", Annotations: fixtures.Raw(`{"idempotentHint":true}`)},
-			Output:    fixtures.Raw(`{"type":"object","properties":{"kind":{"type":"string"}}}`),
+			Output:    fixtures.Raw(`{"type":"object","properties":{"` + ArrivalParam + `":` + schema + `}}`),
 			Params:    []fixtures.Param{{Name: ArrivalParam, Schema: fixtures.Raw(schema), Required: true, Description: "What it takes"}},
 			Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}}}, site.Methods...)
 	}

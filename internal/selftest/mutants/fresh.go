@@ -125,7 +125,9 @@ func freshMutants() []Mutant {
 		{Name: "not-modified-for-whoever-was-shown-it", Breaks: Clauses("fresh/per-user-ttl"), MayFail: Clauses("fresh/version", "access/list-403"), Origin: Peer, Why: "the version is compared before the permission is looked up",
 			Middleware: notModifiedFirst()},
 		{Name: "lists-joined-across-an-invalidation", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "who lists gets what the fetch brings that is under way, whenever that began",
-			Middleware: keepAcrossInvalidation()},
+			Middleware: keepAcrossInvalidation(func(*http.Request) bool { return false })},
+		{Name: "invalidation-spares-languages", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "what is kept in a language has another key",
+			Middleware: keepAcrossInvalidation(func(r *http.Request) bool { return r.Header.Get("Accept-Language") != "" })},
 		{Name: "descriptions-kept-with-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by their schemas",
 			Middleware: keepMembers([]string{"inputSchema", "outputSchema"}, "description")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
@@ -614,8 +616,9 @@ func notModifiedFirst() middleware {
 	})
 }
 
-// keepAcrossInvalidation shows whoever was listing at an invalidation the list of before for a second.
-func keepAcrossInvalidation() middleware {
+// keepAcrossInvalidation shows whoever was listing at an invalidation the list of before for a second, and so it does by requests that it
+// always concerns.
+func keepAcrossInvalidation(always func(*http.Request) bool) middleware {
 	lists, kept := newMemory[[]byte](), newMemory[time.Time]() // the last list, and until when it is shown
 	var underWay sync.Map
 	return chain(beforeBridge(func(r *http.Request) {
@@ -623,10 +626,12 @@ func keepAcrossInvalidation() middleware {
 			underWay.Range(func(key, _ any) bool { kept.put(key.(string), time.Now().Add(time.Second)); return true })
 		}
 	}), throughWhere(func(r *http.Request) bool { return toList(r) && r.Method == http.MethodGet && r.URL.RawQuery == "" }, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		key := authorized(r)
+		key := authorized(r) + r.Header.Get("Accept-Language")
 		underWay.Store(key, true)
 		x := record(next, r, nil)
-		underWay.Delete(key)
+		if !always(r) {
+			underWay.Delete(key)
+		}
 		last, known := lists.get(key)
 		if until, _ := kept.get(key); known && time.Now().Before(until) && x.Status == http.StatusOK {
 			x.Body = last

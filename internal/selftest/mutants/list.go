@@ -152,6 +152,8 @@ func listMutants() []Mutant {
 				return false
 			})},
 		{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Imagined, Middleware: singleUseCursors()},
+		{Name: "last-cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Peer, Why: "with the last page the list is over",
+			Middleware: forgetLastCursor()},
 		{Name: "cursor-past-end-wraps", Breaks: Clauses("list/cursor-past-end"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				if len(p.Tools) == 0 && offset(p.Cursor) > 0 {
@@ -389,6 +391,26 @@ func singleUseCursors() middleware {
 		c := x.Request.URL.Query().Get("cursor")
 		if c != "" && x.Status == http.StatusOK && !used.add(authorized(x.Request)+c) {
 			x.Refuse(http.StatusBadRequest, "invalid_cursor", "This cursor was used already")
+		}
+	})
+}
+
+// forgetLastCursor refuses a cursor that has led to the last page, until a list issues it again.
+func forgetLastCursor() middleware {
+	over := newMemory[bool]()
+	return onResponse(toList, func(x *exchange) {
+		if x.Status != http.StatusOK {
+			return
+		}
+		caller, sent := authorized(x.Request), x.Request.URL.Query().Get("cursor")
+		if gone, _ := over.get(caller + sent); gone {
+			x.Refuse(http.StatusBadRequest, "invalid_cursor", "This list is over.")
+			return
+		}
+		if next, more := x.Object()["nextCursor"].(string); more {
+			over.put(caller+next, false)
+		} else {
+			over.put(caller+sent, sent != "")
 		}
 	})
 }

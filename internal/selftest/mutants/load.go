@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,8 +72,25 @@ func askAboutEach(methods int) transport {
 func loadVariants() []Mutant {
 	return []Mutant{
 		{Name: "limits-calls", Why: "a bridge may limit how often one caller calls", Middleware: limitCalls(400, 200)},
+		{Name: "eight-calls-of-a-method-at-once", Why: "further calls of the same caller and tool wait for their turn", Middleware: queuePerTool(8)},
 		{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Middleware: refuseUnderLoad(40, 5)},
 	}
+}
+
+// queuePerTool lets so many calls of a tool by one caller through at once.
+func queuePerTool(most int) middleware {
+	var queues sync.Map // by caller and tool
+	return throughWhere(func(r *http.Request) bool { return toInvoke(r) && isSmall(r) }, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		name, _ := calledIn(r)["name"].(string)
+		queue, _ := queues.LoadOrStore(authorized(r)+"\x00"+name, make(chan struct{}, most))
+		turn := queue.(chan struct{})
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
 }
 
 // refuseUnderLoad refuses every nth request that arrives while more than busy requests are under way.

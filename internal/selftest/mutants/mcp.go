@@ -150,6 +150,12 @@ func mcpMutants() []Mutant {
 					m.Response, m.Status = again.Object(), again.Status
 				}
 			})},
+		{Name: "mcp-nulls-left-out", MCP: true, Breaks: Clauses("mcp/parity"), MayFail: Clauses("mcp/undeclared-argument"), Origin: Peer, Why: "models write null for what they leave out",
+			Middleware: onMCPCall(func(params map[string]any) {
+				if arguments, ok := params["arguments"].(map[string]any); ok {
+					maps.DeleteFunc(arguments, func(_ string, v any) bool { return v == nil })
+				}
+			})},
 		{Name: "mcp-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer,
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Code() == "-32602" {

@@ -222,6 +222,32 @@ func upstreamMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
+		{Name: "works-for-those-who-left-a-body", Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "what the caller waits for ends with the headers",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+				time.AfterFunc(testbed.UpstreamTimeout, end)
+				stop := context.AfterFunc(r.Context(), end)
+				defer stop()
+				return next.RoundTrip(r.WithContext(lasting))
+			})},
+		{Name: "discovery-timed-by-each-read", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "a long list may take long, as long as something comes",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: func(site http.RoundTripper) http.RoundTripper {
+				patient := timeoutOfEachRead(site)
+				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+					if isDiscovery(r) {
+						return patient.RoundTrip(r)
+					}
+					limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
+					resp, err := next.RoundTrip(r.WithContext(limited))
+					if err != nil {
+						end()
+						return nil, err
+					}
+					resp.Body = endingBody{resp.Body, end}
+					return resp, nil
+				})(site)
+			}},
 		{Name: "mcp-works-for-those-who-left", MCP: true, Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "a call over MCP does not end with its connection",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) && !isStream(r) {
@@ -503,6 +529,17 @@ func timeoutOfEachRead(next http.RoundTripper) http.RoundTripper {
 		}
 		return resp, err
 	})
+}
+
+// endingBody ends a request when its response is closed.
+type endingBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b endingBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }
 
 // timedBody gives each read of a body the whole time-out.

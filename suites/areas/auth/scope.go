@@ -61,6 +61,13 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 		})
 	}
 	few := d.scopes(ctx, "content:read")
+	d.Row(check.Agent, scoped, "one of two scopes, in a session that a token with both has opened", func() {
+		d.Mark()
+		both := d.scopes(ctx, strings.Join(scopeNames, " "))
+		r := (&check.Session{Client: few.Client, Revision: both.Revision, ID: both.ID}).CallTool(ctx, d.ToolName(scoped), check.Args{})
+		d.Expect(r).To(match.BeRefusedWith(http.StatusForbidden, http.StatusNotFound))
+		d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0))
+	})
 	d.Row(check.Agent, scopedPlainly, "one of two scopes, and no level", func() {
 		d.Expect(few.CallTool(ctx, d.ToolName(scopedPlainly), check.Args{})).To(match.HaveStatus(http.StatusForbidden))
 	})

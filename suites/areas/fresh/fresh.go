@@ -192,6 +192,8 @@ func invalidate(ctx context.Context, t *check.T) {
 	}
 	call := check.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
 	t.As(check.Agent).MustListAll(ctx)
+	inFrisian := check.Request{Path: check.ListPath, Header: http.Header{"Accept-Language": {"fy"}}}
+	t.As(check.Agent).Send(ctx, inFrisian)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	for _, who := range []check.Identity{check.Outsider, check.Anonymous} {
 		t.For(who, "", func() {
@@ -201,6 +203,10 @@ func invalidate(ctx context.Context, t *check.T) {
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
 	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
 		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+	if t.Claims("languages") { // whose lists may be kept beside the others
+		t.Expect(t.As(check.Agent).Send(ctx, inFrisian).Names()).To(ContainElement(t.ToolName(scenario.Arrival)),
+			check.Mismatch("the next list in another language after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+	}
 	invalidateMeanwhile(ctx, t, call)
 }
 
@@ -348,14 +354,15 @@ func schemaChange(ctx context.Context, t *check.T) {
 	membersAlone(ctx, t)
 }
 
-// membersAlone changes of one tool its title and its annotations alone, of another its output schema, of a third its description: a
-// bridge that keeps translated tools by some of their members would show the others as they were.
+// membersAlone changes of each of four tools one member alone, the annotations, title, description or output schema: a bridge that
+// keeps translated tools by some of their members would show the others as they were.
 func membersAlone(ctx context.Context, t *check.T) {
 	site := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
 	changes := map[string][]string{}
-	if t.Claims("exposure-attribute") { // other bridges may have titles and annotations of their own
-		site.Methods[0].MCP = &fixtures.Tool{Title: "Changed", Annotations: fixtures.Raw(`{"idempotentHint":false}`)}
-		changes[scenario.Arrival] = []string{"title", "annotations"}
+	own := t.Claims("exposure-attribute") // other bridges may have titles and annotations of their own
+	if own {
+		site.Methods[0].MCP = &fixtures.Tool{Title: site.Methods[0].MCP.Title, Annotations: fixtures.Raw(`{"idempotentHint":false}`)}
+		changes[scenario.Arrival] = []string{"annotations"}
 	}
 	tools := scenario.AgentTools(t)
 	alone := func(member string, change func(m *fixtures.Method) (changed bool)) {
@@ -368,6 +375,13 @@ func membersAlone(ctx context.Context, t *check.T) {
 			}
 		}
 	}
+	alone("title", func(m *fixtures.Method) bool {
+		if !own || m.MCP == nil || m.MCP.Title == "" {
+			return false
+		}
+		m.MCP = &fixtures.Tool{Title: m.MCP.Title + " (changed)", Annotations: m.MCP.Annotations}
+		return true
+	})
 	alone("description", func(m *fixtures.Method) bool {
 		defer func() { m.Usage += " (changed)" }()
 		return m.Usage != ""

@@ -63,6 +63,11 @@ func cursorOpaqueRoundtrip(ctx context.Context, t *check.T) {
 		}
 		t.Row(caller.Who, "", sent.how, func() { t.Expect(r).To(showPage(second)) })
 	}
+	list := scenario.AllTools(ctx, t, caller)
+	if last := len(list.Pages) - 1; last > 1 {
+		again := caller.List(ctx, list.Pages[last-1].NextCursor())
+		t.Row(caller.Who, "", "that of the last page a second time", func() { t.Expect(again).To(showPage(list.Pages[last])) })
+	}
 }
 
 func cursorPastEnd(ctx context.Context, t *check.T) {

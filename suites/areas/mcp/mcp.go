@@ -383,6 +383,7 @@ func opensWell(ctx context.Context, t *check.T, revision check.Revision, pairs i
 		match.HaveRPCResult("a result with the request's id"), "the id %q", "an id")
 	pong, id = call("ping", nil)
 	t.Expect(pong).To(HaveSameID(), "the id %#v of a ping", id)
+	t.Expect(s.Send(ctx, s.Message(0, "ping", nil), s.Headers("ping", nil))).To(HaveSameID(), "the id 0 of a ping")
 	for range pairs {
 		page, id := call("tools/list", map[string]any{})
 		t.Expect(page).To(HaveTools(), "the id %#v", id)

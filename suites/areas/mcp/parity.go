@@ -150,7 +150,16 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), traps.Document)
+	listed := t.As(check.Agent).MustListAll(ctx)
+	if tool, parameter, ok := scenario.ToolTaking(t, listed, `null`); ok {
+		arguments := check.Args{parameter: nil}
+		t.For(check.Agent, tool.Name, func() {
+			t.Drupal.Mark()
+			called := MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, arguments)
+			t.Expect(called).To(match.HaveForwarded(t.Upstream, tool.ID, client.Encode(arguments)), "null as an argument of tools/call, in %s", revision)
+		})
+	}
+	tool, parameter, ok := scenario.ToolTaking(t, listed, traps.Document)
 	if !ok {
 		return
 	}

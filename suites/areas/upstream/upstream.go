@@ -187,20 +187,22 @@ func connections(t *check.T) int {
 func cancel(ctx context.Context, t *check.T) {
 	call := scenario.MustRun(ctx, t)
 	mustReach(ctx, t, call)
-	expectCancelled(ctx, t, "a caller that disconnects", func(leaving context.Context) {
+	invoke := func(leaving context.Context) {
 		t.As(call.Identity).Send(leaving, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: bytes.NewReader(call.Body()), Show: string(call.Body()), Fresh: true})
-	})
+	}
+	expectCancelled(ctx, t, "a caller that disconnects", hangingCalls(), invoke)
+	expectCancelled(ctx, t, "a caller that disconnects while half the site's response is there", mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}, invoke)
 	if t.Claims("mcp-2026") { // in earlier revisions a client that goes does not cancel
 		if s := t.As(call.Identity).MCP(ctx, check.MCP2026July); s.Opened.RPCResult() != nil {
-			expectCancelled(ctx, t, "a client of MCP 2026-07-28 that disconnects", func(leaving context.Context) { s.CallTool(leaving, call.Tool, call.Object()) })
+			expectCancelled(ctx, t, "a client of MCP 2026-07-28 that disconnects", hangingCalls(), func(leaving context.Context) { s.CallTool(leaving, call.Tool, call.Object()) })
 		}
 	}
 	t.Expect(t.As(call.Identity).List(ctx)).To(match.MatchWhere("a response", func(r *check.Response) bool { return r.Err == nil }), "after a caller disconnected")
 }
 
 // expectCancelled expects that the request to the site ends when the caller leaves who sent the one that caused it.
-func expectCancelled(ctx context.Context, t *check.T, who string, send func(leaving context.Context)) {
-	defer t.Upstream.Arm(hangingCalls())()
+func expectCancelled(ctx context.Context, t *check.T, who string, hangs mockdrupal.Fault, send func(leaving context.Context)) {
+	defer t.Upstream.Arm(hangs)()
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
 	defer leave()
