@@ -72,7 +72,7 @@ func timeout(ctx context.Context, t *check.T) {
 		})
 		for i, r := range hung {
 			if r != nil {
-				t.Row(r.Who, "", "list for a caller never seen, while the site hangs"+[]string{"", " and sends byte by byte"}[i],
+				t.Row(r.Who, "", "list for a caller never seen, while the site hangs"+[]string{"", " within the body", " and sends byte by byte"}[i],
 					func() { t.Expect(r).To(refuseHanging(t, limit)) })
 			}
 		}
@@ -220,7 +220,7 @@ const fastEnough = 2 * time.Second
 // listsAtOnce is a round of listBesideHanging. A list that hangs is nil where it was never sent.
 func listsAtOnce(ctx context.Context, t *check.T, wait time.Duration) (beside *check.Response, hanging func() []*check.Response) {
 	var waiting sync.WaitGroup
-	kinds := []mockdrupal.Fault{{Kind: fault.Hang}, {Kind: fault.Drip, Delay: max(wait, fastEnough) / 16}}
+	kinds := []mockdrupal.Fault{{Kind: fault.Hang}, {Kind: fault.HangBody}, {Kind: fault.Drip, Delay: max(wait, fastEnough) / 16}}
 	hung := make([]*check.Response, len(kinds))
 	var disarms []func()
 	t.Upstream.Mark()
