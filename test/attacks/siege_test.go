@@ -43,7 +43,7 @@ const foreignMost = 0.05
 
 // slowest is how long a machine may take to read 200 KB of JSON for the times of honest callers to be asserted. The promise is beside the
 // time of a site, which is the same on every machine, and what attackers make the bridge do takes longer on a slower one.
-const slowest = 1750 * time.Microsecond
+const slowest = 1500 * time.Microsecond
 
 // reading is how long this machine takes for that.
 func reading(t *testing.T) time.Duration {
