@@ -134,7 +134,7 @@ func BeTool(name string) types.GomegaMatcher {
 		switch _, err := a.JSON(); {
 		case a.Status != http.StatusOK:
 		case err != nil:
-			return "200 with a body that " + err.Error()
+			return a.Outcome() + ", a body that " + err.Error()
 		case a.Tool().Name() == name:
 			return ""
 		}
