@@ -157,7 +157,7 @@ var kinds = map[string]kind{
 	Excess:        {text: "sends another response behind the body, as if the next request had come", runs: true, only: route.JSONRPC, act: excess},
 	Failure:       {text: "responds to a call with a JSON-RPC error of choice (body) under a status (200), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("error", chosenBody)},
 	Echo:          {text: "responds to a call with its own params as the result, and runs nothing", only: route.JSONRPC, act: inPlace("result", paramsOf)},
-	Huge:          {text: "sends a valid response of many bytes (256 MiB): one long string", act: func(v *action) { v.oversize(&longString{}) }},
+	Huge:          {text: "sends a valid response of many bytes (256 MiB): one long string", act: func(v *action) { v.oversize(&longString{digits()}) }},
 	HugeMembers:   {text: "sends a valid response of many bytes (256 MiB): an object of many small members", act: func(v *action) { v.oversize(&manyMembers{}) }},
 	HugeGzip:      {text: "sends a valid response of many bytes (256 MiB before compression): one long string, to clients that accept gzip one that compresses to a thousandth", act: hugeGzip},
 	SetCookie:     {text: "sends the site's own response with a further Set-Cookie header (cookie)", runs: true, needs: aCookie, act: setCookie},

@@ -30,13 +30,14 @@ type value interface {
 	end() string
 }
 
-// longString is a text of hexadecimal digits: hard to compress, easy to make.
-type longString struct{}
+// longString is a text that repeats a block.
+type longString struct{ block []byte }
 
-func (*longString) start() string { return `"` }
-func (*longString) next() []byte  { return digits() }
-func (*longString) end() string   { return `"` }
+func (*longString) start() string  { return `"` }
+func (l *longString) next() []byte { return l.block }
+func (*longString) end() string    { return `"` }
 
+// digits are hexadecimal: hard to compress, easy to make.
 var digits = sync.OnceValue(func() []byte {
 	random, block := rand.New(rand.NewPCG(1, 2)), make([]byte, blockBytes)
 	for i := range block {
@@ -45,13 +46,7 @@ var digits = sync.OnceValue(func() []byte {
 	return block
 })
 
-// longZeros is a text of zeros, which compresses a thousandfold.
-type longZeros struct{}
-
-func (*longZeros) start() string { return `"` }
-func (*longZeros) next() []byte  { return zeros }
-func (*longZeros) end() string   { return `"` }
-
+// zeros compress a thousandfold.
 var zeros = bytes.Repeat([]byte("0"), blockBytes)
 
 // manyMembers is an object of members with a name and a number each.
@@ -78,10 +73,10 @@ func (v *action) oversize(big value) { v.stream(big, plain{v.Exchange}) }
 // hugeGzip sends zeros gzip-encoded to a client that accepts that, else the long string as it is.
 func hugeGzip(v *action) {
 	if !strings.Contains(strings.ToLower(v.Request.Header.Get("Accept-Encoding")), "gzip") {
-		v.oversize(&longString{})
+		v.oversize(&longString{digits()})
 		return
 	}
-	v.stream(&longZeros{}, &gzipped{x: v.Exchange})
+	v.stream(&longString{zeros}, &gzipped{x: v.Exchange})
 }
 
 // stream sends head, value and tail of a response until it has the fault's size or the client goes away.

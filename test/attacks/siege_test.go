@@ -41,8 +41,8 @@ const promised = 2
 // chance, for a bridge that works for attackers, too, gets the processors back later than one in calm.
 const foreignMost = 0.05
 
-// slowest is how long a machine may take to read 200 KB of JSON for the times of honest callers to be asserted. The promise is beside the
-// time of a site, which is the same on every machine, and what attackers make the bridge do takes longer on a slower one.
+// slowest is how long a machine may take to read 200 KB of JSON for the times of honest callers to be asserted. The promise compares
+// with a site that takes as long on every machine, and what attackers make the bridge do takes longer on a slower one.
 const slowest = 1500 * time.Microsecond
 
 // reading is how long this machine takes for that.

@@ -488,21 +488,8 @@ func audienceIs(path string) func(t tokens.Sent) bool {
 
 // boundSessions knows a session by the token that opened it alone.
 func boundSessions() middleware {
-	owners := newMemory[string]() // token by session
-	return throughWhere(toMCP, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		id := r.Header.Get("Mcp-Session-Id")
-		if owner, known := owners.get(id); known && owner != authorized(r) && record(next, listing(r), nil).Status == http.StatusOK {
-			refuseAt(w, r, http.StatusNotFound, "session_not_found", "There is no such session.")
-			return
-		}
-		if id != "" || isStream(r) || !isSmall(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		x := record(next, r, readBody(r))
-		if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
-			owners.put(opened, authorized(r))
-		}
-		x.writeTo(w)
+	return inOwnedSession(func(w http.ResponseWriter, r *http.Request, next http.Handler, owner string) bool {
+		bound := owner != authorized(r) && record(next, listing(r), nil).Status == http.StatusOK // else the token is refused
+		return bound && refuseAt(w, r, http.StatusNotFound, "session_not_found", "There is no such session.")
 	})
 }

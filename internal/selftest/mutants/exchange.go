@@ -459,19 +459,29 @@ func useFirstCaller(busy int64) middleware {
 
 // actAsSessionOwner handles requests of a session that concerns selects with the credentials of the caller that opened the session.
 func actAsSessionOwner(concerns func(r *http.Request, owner string) bool) middleware {
-	var owners sync.Map // Authorization by session id
-	return through(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		id := r.Header.Get("Mcp-Session-Id")
-		if owner, known := owners.Load(id); toMCP(r) && known && concerns(r, owner.(string)) {
-			r.Header.Set("Authorization", owner.(string))
+	return inOwnedSession(func(_ http.ResponseWriter, r *http.Request, _ http.Handler, owner string) (handled bool) {
+		if concerns(r, owner) {
+			r.Header.Set("Authorization", owner)
 		}
-		if !toMCP(r) || id != "" || isStream(r) {
+		return false
+	})
+}
+
+// inOwnedSession lets the requests of a session pass a function that knows who opened it, by Authorization, and may respond itself.
+func inOwnedSession(serve func(w http.ResponseWriter, r *http.Request, next http.Handler, owner string) (handled bool)) middleware {
+	owners := newMemory[string]() // by session id
+	return throughWhere(toMCP, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get("Mcp-Session-Id")
+		if owner, known := owners.get(id); known && serve(w, r, next, owner) {
+			return
+		}
+		if id != "" || isStream(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		x := record(next, r, readBody(r))
 		if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
-			owners.Store(opened, authorized(r))
+			owners.put(opened, authorized(r))
 		}
 		x.writeTo(w)
 	})

@@ -59,8 +59,9 @@ func freshMutants() []Mutant {
 					site.method(authorized(x.Request), "any")
 				}
 			})},
-		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact", "invoke/empty-arguments", "access/no-cross-talk"), Origin: Imagined,
-			Why: "a tool stays unknown to invoke after it was called too early",
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined,
+			MayFail: Clauses("invoke/result-exact", "invoke/empty-arguments", "access/no-cross-talk"),
+			Why:     "a tool stays unknown to invoke after it was called too early",
 			Middleware: refusals(toInvoke, http.StatusNotFound, func(x *exchange) string { return authorized(x.Request) + x.invoked() }, func(x *exchange) {
 				x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
 			})},
@@ -99,9 +100,11 @@ func freshMutants() []Mutant {
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
 		{Name: "tools-kept-by-what-they-take", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by name, description and parameters",
 			Middleware: keepMembers([]string{"description", "inputSchema"}, "outputSchema", "title", "annotations")},
-		{Name: "titles-kept-by-the-rest", Breaks: Clauses("fresh/schema-change"), MayFail: Clauses("fresh/version"), Origin: Peer, Why: "translated tools are remembered by all that JSON-RPC knows of them",
+		{Name: "titles-kept-by-the-rest", Breaks: Clauses("fresh/schema-change"), MayFail: Clauses("fresh/version"), Origin: Peer,
+			Why:        "translated tools are remembered by all that JSON-RPC knows of them",
 			Middleware: keepMembers([]string{"description", "inputSchema", "outputSchema"}, "title", "annotations")},
-		{Name: "version-without-annotations", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the version is a hash of what callers need", Middleware: versionUnless("annotations")},
+		{Name: "version-without-annotations", Breaks: Clauses("fresh/version"), Origin: Peer,
+			Why: "the version is a hash of what callers need", Middleware: versionWithout("annotations")},
 		{Name: "stale-marked-once", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "after a failed refresh the list counts as fresh for a while",
 			Middleware: markedOnce()},
 		{Name: "stale-lists-publicly-cacheable", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "so that a cache in front bears the outage, too",
@@ -111,7 +114,8 @@ func freshMutants() []Mutant {
 					x.Header.Del("Vary")
 				}
 			})},
-		{Name: "failed-discovery-tried-as-service", Breaks: Clauses("fresh/stale-on-error"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the bridge's own account may see the methods where a caller's request fails",
+		{Name: "failed-discovery-tried-as-service", Breaks: Clauses("fresh/stale-on-error"), MayFail: Clauses("access/credentials-forwarded"), Origin: Peer,
+			Why: "the bridge's own account may see the methods where a caller's request fails",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := next.RoundTrip(r)
 				if err != nil || resp.StatusCode != http.StatusInternalServerError || !isDiscovery(r) {
@@ -122,7 +126,8 @@ func freshMutants() []Mutant {
 				again.Header.Set("Authorization", basicAuth("service"))
 				return next.RoundTrip(again)
 			})},
-		{Name: "not-modified-for-whoever-was-shown-it", Breaks: Clauses("fresh/per-user-ttl"), MayFail: Clauses("fresh/version", "access/list-403"), Origin: Peer, Why: "the version is compared before the permission is looked up",
+		{Name: "not-modified-for-whoever-was-shown-it", Breaks: Clauses("fresh/per-user-ttl"), MayFail: Clauses("fresh/version", "access/list-403"), Origin: Peer,
+			Why:        "the version is compared before the permission is looked up",
 			Middleware: notModifiedFirst()},
 		{Name: "lists-joined-across-an-invalidation", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "who lists gets what the fetch brings that is under way, whenever that began",
 			Middleware: keepAcrossInvalidation(func(*http.Request) bool { return false })},
@@ -557,19 +562,12 @@ func (m *rpc) rest() *exchange {
 	return &x
 }
 
-// versionWithout gives a list the hash of its tools without some members as its version, and shows it without them.
-func versionWithout(members ...string) middleware { return tagged(true, members) }
-
-// versionUnless does the same and shows the tools as they are.
-func versionUnless(members ...string) middleware { return tagged(false, members) }
-
-func tagged(drops bool, members []string) middleware {
+// versionWithout gives a list the hash of its tools without some members as its version.
+func versionWithout(members ...string) middleware {
 	return onResponse(toList, func(x *exchange) {
-		asked := x.Request.Header.Get("If-None-Match")
-		if asked != "" && !drops {
-			r := x.Request.Clone(x.Request.Context())
-			r.Header.Del("If-None-Match") // the bridge knows other versions
-			*x = *record(x.next, r, nil)
+		whole := x.Request.Header.Get("If-None-Match")
+		if x.Status == http.StatusNotModified {
+			return
 		}
 		object := x.Object()
 		if x.Status != http.StatusOK || object == nil {
@@ -583,7 +581,7 @@ func tagged(drops bool, members []string) middleware {
 		}
 		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(encode(object)))
 		x.Header.Set("ETag", tag)
-		if strings.Contains(asked, tag) {
+		if strings.Contains(whole, tag) {
 			x.Status, x.Body = http.StatusNotModified, nil
 		}
 	})
@@ -616,9 +614,9 @@ func notModifiedFirst() middleware {
 	})
 }
 
-// keepAcrossInvalidation shows whoever was listing at an invalidation the list of before for a second, and so it does by requests that it
-// always concerns.
-func keepAcrossInvalidation(always func(*http.Request) bool) middleware {
+// keepAcrossInvalidation shows the list of before for a second after an invalidation: to who was listing meanwhile, and in answer to
+// requests of a kind that the invalidation always misses.
+func keepAcrossInvalidation(missed func(*http.Request) bool) middleware {
 	lists, kept := newMemory[[]byte](), newMemory[time.Time]() // the last list, and until when it is shown
 	var underWay sync.Map
 	return chain(beforeBridge(func(r *http.Request) {
@@ -629,7 +627,7 @@ func keepAcrossInvalidation(always func(*http.Request) bool) middleware {
 		key := authorized(r) + r.Header.Get("Accept-Language")
 		underWay.Store(key, true)
 		x := record(next, r, nil)
-		if !always(r) {
+		if !missed(r) {
 			underWay.Delete(key)
 		}
 		last, known := lists.get(key)

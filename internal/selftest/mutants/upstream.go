@@ -133,7 +133,7 @@ func upstreamMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
-		{Name: "host-passed-on", Breaks: Clauses("upstream/headers-chosen"), Origin: Peer, Why: "all of the caller's request but its path is copied",
+		{Name: "host-passed-on", Breaks: Clauses("upstream/headers-chosen", "upstream/no-ssrf"), Origin: Peer, Why: "all of the caller's request but its path is copied",
 			Middleware: rememberHeaders,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if received, ok := r.Context().Value(headersKey{}).(http.Header); ok {
@@ -211,17 +211,9 @@ func upstreamMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "time-out-shows-the-request", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the request in it",
 			Middleware: onInvoke(atStatus(http.StatusGatewayTimeout, showRequest))},
-		{Name: "outage-shows-the-request", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout", "access/credentials-kept-secret"), Origin: Peer, Why: "the error of the client has the request in it",
+		{Name: "outage-shows-the-request", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout", "access/credentials-kept-secret"), Origin: Peer,
+			Why:        "the error of the client has the request in it",
 			Middleware: onInvoke(atStatus(http.StatusServiceUnavailable, showRequest))},
-		{Name: "host-of-the-caller-for-the-site", Breaks: Clauses("upstream/no-ssrf", "upstream/headers-chosen"), Origin: Peer, Why: "the site is to make links to the host that callers know",
-			Middleware: rememberHeaders,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if headers, ok := r.Context().Value(headersKey{}).(http.Header); ok {
-					r = r.Clone(r.Context())
-					r.Host = headers.Get("Host")
-				}
-				return next.RoundTrip(r)
-			})},
 		{Name: "works-for-those-who-left-a-body", Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "what the caller waits for ends with the headers",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -234,19 +226,12 @@ func upstreamMutants() []Mutant {
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: func(site http.RoundTripper) http.RoundTripper {
 				patient := timeoutOfEachRead(site)
-				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				return timedUnless(isDiscovery)(roundTripper(func(r *http.Request) (*http.Response, error) {
 					if isDiscovery(r) {
 						return patient.RoundTrip(r)
 					}
-					limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
-					resp, err := next.RoundTrip(r.WithContext(limited))
-					if err != nil {
-						end()
-						return nil, err
-					}
-					resp.Body = endingBody{resp.Body, end}
-					return resp, nil
-				})(site)
+					return site.RoundTrip(r)
+				}))
 			}},
 		{Name: "mcp-works-for-those-who-left", MCP: true, Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "a call over MCP does not end with its connection",
 			Middleware: beforeBridge(func(r *http.Request) {
@@ -529,17 +514,6 @@ func timeoutOfEachRead(next http.RoundTripper) http.RoundTripper {
 		}
 		return resp, err
 	})
-}
-
-// endingBody ends a request when its response is closed.
-type endingBody struct {
-	io.ReadCloser
-	end func()
-}
-
-func (b endingBody) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
 }
 
 // timedBody gives each read of a body the whole time-out.

@@ -246,12 +246,12 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 	})
 	if t.Claims("mcp") && !t.Alone() {
 		s, opened := anonymous.AnyMCP(ctx)
-		asksForToken := s.Opened.Status == http.StatusUnauthorized && s.Opened.Bearer() != nil // as an endpoint of MCP may
-		if !opened && !asksForToken {
+		switch {
+		case !opened && s.Opened.Status == http.StatusUnauthorized && s.Opened.Bearer() != nil: // as an endpoint of MCP may
+		case !opened:
 			t.Blame(s.Opened)
 			t.Fail(check.Mismatch("MCP as anonymous, who may list and invoke", "a session, or 401 with a Bearer challenge", s.Opened.RPCOutcome()))
-		}
-		if opened {
+		default:
 			shown := check.ListAllTools(ctx, s).Names()
 			t.Expect(shown).To(ContainElement(me.Name), check.Mismatch("tools/list as anonymous", fmt.Sprintf("%q, which list shows", me.Name), fmt.Sprintf("%d tools without it", len(shown))))
 		}

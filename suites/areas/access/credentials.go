@@ -408,7 +408,10 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
 	t.Each(sendRefusalsByMCP(ctx, t), func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(secrets)) })
-	for what, f := range check.InOrder(map[string]mockdrupal.Fault{"resets connections": {Kind: fault.Reset}, "sends error pages": {Kind: fault.HTML, Status: http.StatusInternalServerError}}) {
+	for what, f := range check.InOrder(map[string]mockdrupal.Fault{
+		"resets connections": {Kind: fault.Reset},
+		"sends error pages":  {Kind: fault.HTML, Status: http.StatusInternalServerError},
+	}) {
 		disarm := t.Drupal.Arm(f)
 		for _, r := range []*check.Response{t.As(check.Agent).Invoke(ctx, known, check.Args{}), t.As(stranger).List(ctx)} {
 			t.Row(r.Who, "", "while the site "+what, func() { t.Expect(r).NotTo(match.HoldSecret(append(secrets, creds.Secrets()...))) })
