@@ -170,6 +170,14 @@ func (l *bridgeLog) end(most int64) ([]byte, error) {
 	return data, nil
 }
 
+// text is all that is in the file.
+func (l *bridgeLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data, _ := l.end(l.size) // what cannot be read was not printed, to a reader
+	return string(data)
+}
+
 // workerMark begins the line before what the bridges of a worker printed.
 const workerMark = "[bridgecheck: the bridges of worker "
 

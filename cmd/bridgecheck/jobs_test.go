@@ -70,7 +70,7 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 	for seed := range *manySeeds {
 		t.Run(fmt.Sprintf("in process, seed %d", seed+1), func(t *testing.T) {
 			t.Parallel()
-			sameForJobs(t, "--seed", fmt.Sprint(seed+1), "--skip", "load", "--skip", "upstream", "--skip", "fresh/notify", "--skip", "auth/server-hangs", "--cases", "100")
+			sameForJobs(t, "1", "--seed", fmt.Sprint(seed+1), "--skip", "load", "--skip", "upstream", "--skip", "fresh/notify", "--skip", "auth/server-hangs", "--cases", "100")
 		})
 	}
 	tested := []string{}
@@ -83,15 +83,16 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 		name := tested[i*len(tested) / *manyMutants]
 		t.Run("mutant "+name, func(t *testing.T) {
 			t.Parallel()
-			sameForJobs(t, "--exec", "mutant "+name, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--only", "invoke/*", "--cases", "50")
+			sameForJobs(t, "2", "--exec", "mutant "+name, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--only", "invoke/*", "--cases", "50")
 		})
 	}
 }
 
-// sameForJobs compares a run in one worker with the same in eight.
-func sameForJobs(t *testing.T, args ...string) {
+// sameForJobs compares a run in so few workers with the same in eight. With one a bridge of --exec is one process, and
+// invoke/runs-once does not end it.
+func sameForJobs(t *testing.T, few string, args ...string) {
 	t.Helper()
-	same(t, runJobs(t, "1", args), runJobs(t, "8", args))
+	same(t, runJobs(t, few, args), runJobs(t, "8", args))
 }
 
 func lastLine(text string) string {

@@ -134,10 +134,10 @@ func (s *stage) execute(ctx context.Context, plan *plan, o engine.Options) error
 	return s.setApart(ctx, plan, log, env, o.Capabilities)
 }
 
-// setApart makes ready the process of the bridge whose permission TTL is not its discovery TTL: for the bridge under test they are
-// alike, as the checks wait for them. It has a site of its own name, so that nothing it stores is taken for the other's.
+// setApart makes ready the process of the bridge that a check ends, or whose permission TTL is not its discovery TTL: for the bridge
+// under test they are alike, as the checks wait for them. It has a site of its own name, so that nothing it stores is taken for the other's.
 func (s *stage) setApart(ctx context.Context, plan *plan, log *bridgeLog, env, capabilities []string) error {
-	if s.drupal == nil || s.authority != nil || plan.replicas > 1 || plan.alone || !slices.Contains(capabilities, "permission-ttl") {
+	if s.drupal == nil || s.authority != nil || plan.replicas > 1 || plan.alone {
 		return nil
 	}
 	server, err := s.drupal.Listen("127.0.0.1:0")
@@ -199,6 +199,11 @@ func (s *stage) another(ctx context.Context, plan *plan, log *bridgeLog, env, ca
 			return err
 		}
 		return p.awaitReady(ctx, r.URL, plan.readyTimeout, capabilities)
+	}
+	r.Stop = func(grace time.Duration) error {
+		p.tree.Stop(grace)
+		<-p.exited
+		return nil
 	}
 	r.Kill = func() error {
 		p.tree.Kill()

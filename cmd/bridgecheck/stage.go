@@ -186,6 +186,9 @@ func (s *stage) options(o engine.Options) engine.Options {
 	}
 	o.Site.Drupal, o.Site.URL, o.Site.Recorder, o.Callers.Authority, o.Bridge.Advance, o.Bridge.Stdio = s.drupal, s.site, s.recorder, s.authority, s.advance, s.stdio
 	o.Pass.Clock, o.Pass.Apart = s.clock, s.apart
+	if s.bridge != nil {
+		o.Pass.Log = s.bridge.log.text
+	}
 	o.Connection.Dial, o.Bridge.Replicas = s.dial, s.replicas
 	o.Bridge.DiscoveryTTL = cmp.Or(o.Bridge.DiscoveryTTL, s.discoveryTTL)
 	o.Bridge.PermissionTTL = s.permissionTTL

@@ -129,7 +129,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 		s.Close()
 		return nil, &UnreachableError{URL: env.URL, Reason: err}
 	}
-	env.Clock, env.Apart = o.Pass.Clock, o.Pass.Apart
+	env.Clock, env.Apart, env.Log = o.Pass.Clock, o.Pass.Apart, o.Pass.Log
 	s.outlook = newOutlook(len(s.Checks()), env, s.started, limit)
 	return s, nil
 }

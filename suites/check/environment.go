@@ -55,10 +55,11 @@ type Config struct {
 	Contract *contract.Contract
 	Selected func(id string) bool // by filters
 	Seed     int64
-	Cases    int      // generated for one check at most
-	Sample   int      // tools that a check runs at most; 0: all
-	Apart    *Replica // not started: one with a discovery TTL that no check waits for, and the same permission TTL; nil: there is none
-	Sharers  int      // workers that test the bridge at the same time; 0: this one
+	Cases    int           // generated for one check at most
+	Sample   int           // tools that a check runs at most; 0: all
+	Apart    *Replica      // not started: one with a discovery TTL that no check waits for, and the same permission TTL; nil: there is none
+	Log      func() string // what the bridge has printed so far; nil: the run does not see it
+	Sharers  int           // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
 	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge
 }
@@ -164,6 +165,7 @@ type Replica struct {
 	URL   string
 	Kill  func() error                // ends it at once; nil: the run cannot
 	Start func(context.Context) error // starts it again, and returns when it serves; there where Kill is
+	Stop  func(time.Duration) error   // ends it by SIGTERM, and at once where it has not ended by itself within this time; nil: the run cannot
 }
 
 // Invalidate is the call that empties a bridge's cache.

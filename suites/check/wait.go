@@ -140,18 +140,20 @@ func (t *T) meetClock(ctx context.Context) {
 	t.Drupal.Mark()
 }
 
-// MoveApart lets the check go on with a process of the bridge that keeps the site's methods far longer than a caller's permissions,
-// where the run can start one. Nothing else shows that it does not keep both for the same time.
-func (t *T) MoveApart(ctx context.Context) {
+// MoveApart lets the check go on with a process of the bridge that it may end, and that keeps the site's methods far longer than a
+// caller's permissions: nothing else shows that a bridge does not keep both for the same time. It reports whether the run can start
+// one.
+func (t *T) MoveApart(ctx context.Context) bool {
 	if t.Apart == nil {
-		return
+		return false
 	}
 	if err := t.Apart.Start(ctx); err != nil { // it may be one that runs once on a machine
 		slog.Debug("no second process of the bridge", "err", err)
-		return
+		return false
 	}
 	t.Cleanup(func(context.Context) { t.Apart.Kill() })
 	t.base = t.Apart.URL
+	return true
 }
 
 // AdvanceClock lets time go by: on the run's clock where there is one, else on the wall's.

@@ -90,7 +90,7 @@ func TestBridges(t *testing.T) {
 					for _, id := range f.Fails {
 						only = append(only, "--only", id)
 					}
-					report, printed := run(t, binary, broken, "1", only...)
+					report, printed := run(t, binary, broken, "2", only...) // with one it would be the only process
 					for _, id := range f.Fails {
 						if got := verdict(report, id); got != reports.Fail && got != reports.Warn { // a SHOULD warns
 							t.Errorf("want %s to fail, saw %q\n%s", id, got, printed)

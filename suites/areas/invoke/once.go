@@ -68,14 +68,44 @@ func runsOnce(ctx context.Context, t *check.T) {
 			invokeDuring(other, f)
 		}
 	}
-	if t.UpstreamTimeout == 0 {
-		return // it is not known how long the bridge waits for a site that hangs
-	}
 	slow := tool
 	if hinted := oneOfEachHint(t)[0]; !refused[hinted.Name] { // a read-only tool may be asked twice while the first call lasts
 		slow = hinted
 	}
-	invokeDuring(slow, scenario.SiteFailure{Name: "no response within the upstream time-out", Fault: mockdrupal.Fault{Kind: fault.Hang}})
+	if t.UpstreamTimeout > 0 { // else it is not known how long the bridge waits for a site that hangs
+		invokeDuring(slow, scenario.SiteFailure{Name: "no response within the upstream time-out", Fault: mockdrupal.Fault{Kind: fault.Hang}})
+	}
+	whileItEnds(ctx, t, slow)
+}
+
+// How whileItEnds waits.
+const (
+	running = 500 * time.Millisecond // how long the method takes
+	ending  = time.Second            // for the bridge to end by itself; a request that it sends again comes within this time
+)
+
+// whileItEnds tests that a bridge that has to end does not send the calls that are under way once more.
+func whileItEnds(ctx context.Context, t *check.T, tool scenario.Sample) {
+	if !t.MoveApart(ctx) {
+		return
+	}
+	c := t.As(check.Agent)
+	c.Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: running, Run: true, Route: route.JSONRPC, Method: tool.ID})()
+	t.Drupal.Mark()
+	called := make(chan *check.Response, 1)
+	go func() {
+		defer close(called)
+		defer t.Recover()
+		called <- c.Invoke(ctx, tool.Name, tool.Arguments)
+	}()
+	time.Sleep(running / 2)
+	if err := t.Apart.Stop(ending); err != nil || len(t.Upstream.Calls(tool.ID)) == 0 {
+		return // it was not under way
+	}
+	if r := <-called; r != nil {
+		t.Row(check.Agent, tool.Name, "the bridge gets SIGTERM meanwhile", func() { t.Expect(r).To(haveReachedOnce(t.Upstream, tool.ID)) })
+	}
 }
 
 func notCached(ctx context.Context, t *check.T) {

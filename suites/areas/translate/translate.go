@@ -252,6 +252,7 @@ func oneBadTool(ctx context.Context, t *check.T) {
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(name, "a tool that clients can read, because its method is valid", fmt.Sprintf("one that they cannot: %s", fault)))
 		})
 	}
+	saysWhatIsLeftOut(ctx, t, site, listing)
 	for _, tool := range listing.Tools() {
 		t.For(check.Agent, tool.Name(), func() {
 			fault := scenario.ToolFault(tool)
@@ -265,6 +266,27 @@ func oneBadTool(ctx context.Context, t *check.T) {
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
 		})
 	}
+}
+
+// saysWhatIsLeftOut tests the log of a bridge that the run has started. A bridge that prints nothing at all logs elsewhere.
+func saysWhatIsLeftOut(ctx context.Context, t *check.T, site *fixtures.Site, listing check.Listing) {
+	var leftOut []string
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		if t.Exposed(m) && site.MayRun(check.UserOf(site, check.Agent), m) && !slices.Contains(listing.Names(), t.ToolName(m.ID)) {
+			leftOut = append(leftOut, m.ID)
+		}
+	}
+	if t.Log == nil || len(leftOut) == 0 || t.Log() == "" {
+		return
+	}
+	t.Row(check.Agent, "", "the log of the bridge", func() {
+		names := func() bool { // the bridge may write its log after the response
+			log := t.Log()
+			return slices.ContainsFunc(leftOut, func(id string) bool { return strings.Contains(log, id) })
+		}
+		t.Expect(t.Await(ctx, names)).To(BeTrue(), check.Mismatch("what the bridge has printed (bridge.log)", "the ids of methods that it has left out", "none of "+exact.Short(leftOut)))
+	})
 }
 
 // fieldSite is the site `types` as the bridge shows it to the viewer.
