@@ -133,6 +133,11 @@ func freshMutants() []Mutant {
 			Middleware: keepAcrossInvalidation(func(*http.Request) bool { return false })},
 		{Name: "invalidation-spares-languages", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "what is kept in a language has another key",
 			Middleware: keepAcrossInvalidation(func(r *http.Request) bool { return r.Header.Get("Accept-Language") != "" })},
+		{Name: "invalidation-spares-mcp", MCP: true, Breaks: Clauses("fresh/invalidate"), MayFail: Clauses("mcp/parity"), Origin: Imagined, Why: "the MCP server has a cache of its own",
+			Middleware: keepListsOfMCP()},
+		onTheClock(Mutant{Name: "descriptions-of-others-kept", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "what a description was made from is looked at again for callers who list"}, func(now func() time.Time) middleware {
+			return cacheViews(func(r *http.Request) bool { return toDescribe(r) && caller(r) != "agent" }, now, true)
+		}),
 		{Name: "descriptions-kept-with-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by their schemas",
 			Middleware: keepMembers([]string{"inputSchema", "outputSchema"}, "description")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
@@ -637,6 +642,24 @@ func keepAcrossInvalidation(missed func(*http.Request) bool) middleware {
 			lists.put(key, x.Body)
 		}
 		x.writeTo(w)
+	}))
+}
+
+// keepListsOfMCP shows by MCP, for a second after an invalidation, the list of before.
+func keepListsOfMCP() middleware {
+	lists := newMemory[map[string]any]()
+	var until atomic.Int64
+	return chain(beforeBridge(func(r *http.Request) {
+		if toInvalidate(r) {
+			until.Store(time.Now().Add(time.Second).UnixNano())
+		}
+	}), onRPC("tools/list", func(m *rpc) {
+		key := authorized(m.Request) + fmt.Sprint(m.Params["cursor"])
+		if last, known := lists.get(key); known && time.Now().UnixNano() < until.Load() {
+			m.Response["result"] = last
+		} else if m.Result() != nil {
+			lists.put(key, m.Result())
+		}
 	}))
 }
 

@@ -115,21 +115,14 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 		check.BlockedBy(check.Mismatch("list as agent", fmt.Sprintf("the tool %q", t.ToolName(removed)), fmt.Sprintf("%d tools without it", len(before))), "list/pages-cover-all-once", "access/filtered-by-method", "filter/include-exclude")
 	}
 	arrived := t.ToolName(scenario.Arrival)
-	t.As(check.Agent).Describe(ctx, arrived) // so that a bridge that remembers refusals remembers this one
 	t.As(check.Agent).Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
 	session, overMCP := t.MCPBeside(ctx, check.Agent)
 	if overMCP {
 		session.CallTool(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
 	}
-	inLanguage := func() *check.Response { // whose list may be kept beside the other
-		return t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Query: url.Values{"name": {arrived}}, Header: http.Header{"Accept-Language": {"fy"}}})
-	}
 	other := scenario.NewCaller(t) // who lists before the change, and then invokes
 	other.List(ctx)
-	languages := t.Claims("languages") && t.Claims("tools")
-	if languages {
-		inLanguage()
-	}
+	views := viewsOf(ctx, t)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, removed))
 	var listed check.Listing
 	var names []string
@@ -149,24 +142,16 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(),
 		check.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
-	var describedNew, invoked *check.Response
-	refused := func(r *check.Response) bool { return r.Status > 0 && r.Status < 500 && r.IsError() }
-	t.Poll(ctx, func() bool { // a remembered refusal may expire later than the list
-		describedNew = t.As(check.Agent).Describe(ctx, arrived)
-		invoked = t.As(check.Agent).Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
-		return !refused(describedNew) && !refused(invoked)
-	})
-	var first *check.Response
-	t.Poll(ctx, func() bool {
-		first = other.Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
-		return !refused(first)
-	})
-	news := []*check.Response{describedNew, invoked, first}
-	if languages {
-		var r *check.Response
-		t.Poll(ctx, func() bool { r = inLanguage(); return !refused(r) })
-		news = append(news, r)
+	for _, c := range []check.Client{t.As(check.Agent), other} { // a remembered refusal may expire later than the list
+		var invoked *check.Response
+		t.Poll(ctx, func() bool {
+			invoked = c.Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+			return invoked.Status == 0 || invoked.Status >= 500 || !invoked.IsError()
+		})
+		t.Expect(invoked).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
 	}
+	poll := func(done func() bool) bool { return t.Poll(ctx, done) }
+	allShow(t, views, scenario.ArrivalOld, fmt.Sprintf("%v after its module was enabled", t.ChangeLimit()), poll)
 	if overMCP {
 		var called *check.Response
 		t.Poll(ctx, func() bool {
@@ -175,9 +160,6 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 			return ran
 		})
 		t.Expect(called).To(match.BeToolResult(), "%v after its module was enabled", t.ChangeLimit())
-	}
-	for _, r := range news {
-		t.Expect(r).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
 	}
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", removed))
 	if t.OutlastTTL(ctx, 4*time.Second) { // who refreshes a list behind the response shows the first who asks an old one
@@ -192,10 +174,7 @@ func invalidate(ctx context.Context, t *check.T) {
 	}
 	call := check.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
 	t.As(check.Agent).MustListAll(ctx)
-	inFrisian := check.Request{Path: check.ListPath, Header: http.Header{"Accept-Language": {"fy"}}}
-	if t.Claims("languages") {
-		t.As(check.Agent).Send(ctx, inFrisian)
-	}
+	views := viewsOf(ctx, t)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	for _, who := range []check.Identity{check.Outsider, check.Anonymous} {
 		t.For(who, "", func() {
@@ -205,10 +184,7 @@ func invalidate(ctx context.Context, t *check.T) {
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
 	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
 		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
-	if t.Claims("languages") { // whose lists may be kept beside the others
-		now, kept := t.As(check.Agent).List(ctx).Names(), t.As(check.Agent).Send(ctx, inFrisian).Names()
-		t.Expect(match.OtherNames(now, kept)).To(BeEmpty(), check.Mismatch("the next list in another language after the invalidation", "the tools of the list without a language", ""))
-	}
+	allShow(t, views, scenario.ArrivalOld, "after the invalidation", once)
 	invalidateMeanwhile(ctx, t, call)
 }
 
@@ -334,11 +310,12 @@ func isMarkedStale(r *check.Response) bool {
 func schemaChange(ctx context.Context, t *check.T) {
 	half := t.TTL()/2 + time.Millisecond // which is not measured while another site is in place
 	addArrival(ctx, t)
+	views := viewsOf(ctx, t)
 	if t.Advance != nil || half < 5*time.Second { // so that the description is half a TTL younger than the list
 		t.AdvanceClock(ctx, 2*half)
 		t.As(check.Agent).List(ctx)
 		t.AdvanceClock(ctx, half)
-		t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival))
+		look(views)
 		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 		t.AdvanceClock(ctx, half)
 		t.Poll(ctx, func() bool { return scenario.Shows(ctx, t, check.Agent, scenario.ArrivalNew) })
@@ -353,6 +330,7 @@ func schemaChange(ctx context.Context, t *check.T) {
 	}))
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+	allShow(t, views, scenario.ArrivalNew, "after list showed a change", func(done func() bool) bool { return t.Poll(ctx, done) })
 	membersAlone(ctx, t)
 }
 
@@ -423,17 +401,19 @@ func removedTool(ctx context.Context, t *check.T) {
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
 	other := byMCP(ctx, t, scenario.NewCaller(t).Who)
+	views := viewsOf(ctx, t)
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
 	if !t.Several() {
 		var names []string
-		beforeTTL(ctx, t, func() bool {
+		beforeTTL(ctx, t)(func() bool {
 			names = t.As(check.Agent).ListAll(ctx).Names()
 			return !slices.Contains(names, t.ToolName(scenario.Arrival))
 		})
 		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
 			check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
+		allShow(t, ofTheAgent(views), "", "after the site refused a call by -32601", beforeTTL(ctx, t))
 	}
 	if other != nil {
 		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).
@@ -595,26 +575,22 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 		}
 	}
 	addArrival(ctx, t)
+	views := viewsOf(ctx, t)
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
-	fault := ""
-	shows := func() bool {
-		fault = scenario.SchemaFault(t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool(), scenario.ArrivalNew)
-		return fault == ""
-	}
-	beforeTTL(ctx, t, shows)
-	t.Expect(fault).To(BeEmpty(), check.Mismatch("describe after the site refused what the old schema accepts", "the new schema", fault))
+	allShow(t, ofTheAgent(views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(ctx, t))
 }
 
-// beforeTTL waits until done. After the TTL any bridge is right: where that is short, only what shows before counts.
-func beforeTTL(ctx context.Context, t *check.T, done func() bool) {
-	expires := lastDiscovery(t.Drupal).Add(t.KeepsFor() * 3 / 4)
-	if left := time.Until(expires); left > 0 {
-		check.Within(ctx, min(left, t.ChangeLimit()), done)
-		return
+// beforeTTL is a poll that ends with the TTL. After that any bridge is right: where it is short, only what shows before counts.
+func beforeTTL(ctx context.Context, t *check.T) func(done func() bool) bool {
+	return func(done func() bool) bool {
+		expires := lastDiscovery(t.Drupal).Add(t.KeepsFor() * 3 / 4)
+		if left := time.Until(expires); left > 0 {
+			return check.Within(ctx, min(left, t.ChangeLimit()), done)
+		}
+		return t.Poll(ctx, done)
 	}
-	t.Poll(ctx, done)
 }
 
 // lastDiscovery is when the agent's methods were read last before now; long ago where they were not.
