@@ -413,7 +413,7 @@ func removedTool(ctx context.Context, t *check.T) {
 		})
 		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
 			check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
-		allShow(t, ofTheAgent(views), "", "after the site refused a call by -32601", beforeTTL(ctx, t))
+		allShow(t, ofTheAgent(t, views), "", "after the site refused a call by -32601", beforeTTL(ctx, t))
 	}
 	if other != nil {
 		t.Expect(other.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).
@@ -579,7 +579,7 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
-	allShow(t, ofTheAgent(views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(ctx, t))
+	allShow(t, ofTheAgent(t, views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(ctx, t))
 }
 
 // beforeTTL is a poll that ends with the TTL. After that any bridge is right: where it is short, only what shows before counts.

@@ -283,7 +283,7 @@ func saysWhatIsLeftOut(ctx context.Context, t *check.T, site *fixtures.Site, lis
 	t.Row(check.Agent, "", "the log of the bridge", func() {
 		names := func() bool { // the bridge may write its log after the response
 			log := t.Log()
-			return slices.ContainsFunc(leftOut, func(id string) bool { return strings.Contains(log, id) })
+			return slices.ContainsFunc(leftOut, func(id string) bool { return strings.Contains(log, id) || strings.Contains(log, t.ToolName(id)) })
 		}
 		t.Expect(t.Await(ctx, names)).To(BeTrue(), check.Mismatch("what the bridge has printed (bridge.log)", "the ids of methods that it has left out", "none of "+exact.Short(leftOut)))
 	})
