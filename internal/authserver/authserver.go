@@ -55,6 +55,7 @@ const (
 	None        Misbehaviour = ""
 	Down        Misbehaviour = "down"         // 503 to every request
 	Hangs       Misbehaviour = "hangs"        // no response to any request
+	NoExchange  Misbehaviour = "no-exchange"  // every exchange of a token is refused
 	OtherIssuer Misbehaviour = "other-issuer" // the metadata name another issuer, see NameOtherIssuer
 )
 
@@ -289,7 +290,7 @@ func (s *Server) issueToken(w http.ResponseWriter, r *http.Request, fails Misbeh
 		switch {
 		case account != Client || secret != ClientSecret:
 			refuse(http.StatusUnauthorized, "invalid_client")
-		case !ok:
+		case !ok || fails == NoExchange:
 			refuse(http.StatusBadRequest, "invalid_request")
 		case audience == "":
 			refuse(http.StatusBadRequest, "invalid_target")

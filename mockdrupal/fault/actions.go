@@ -43,6 +43,7 @@ func hang(v *action) {
 
 func hangBody(v *action) {
 	v.Done = true
+	v.Response.Status = cmp.Or(v.fault.Status, v.Response.Status)
 	v.SendHead()
 	_ = v.SendBody(v.Response.Body[:len(v.Response.Body)/2])
 	v.Flush()

@@ -123,7 +123,7 @@ var kinds = map[string]kind{
 	DelayBody:   {text: "sends the headers and half the body, waits, sends the rest", runs: true, needs: aDelay, act: delayBody},
 	Drip:        {text: "sends the body byte by byte, with a pause before each", runs: true, needs: aDelay, act: drip},
 	Hang:        {text: "reads the request and never responds", act: hang},
-	HangBody:    {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
+	HangBody:    {text: "sends the headers (under a status of choice) and half the body and nothing more", runs: true, act: hangBody},
 	ResetEarly:  {text: "resets the connection before the body is read", acts: beforeBody, act: func(v *action) { v.Reset() }},
 	Reset:       {text: "reads the request, then resets the connection", act: func(v *action) { v.Reset() }},
 	Close:       {text: "reads the request, then closes the connection in good order, without a response", act: func(v *action) { v.Close() }},

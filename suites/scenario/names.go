@@ -46,6 +46,7 @@ func OtherSpellings(name string) map[string]string {
 		"a pattern of one character":       name[:1] + "." + name[min(2, len(name)):],
 		"a suffix":                         name[1:],
 		"underscores in place of dots":     strings.ReplaceAll(name, ".", "_"),
+		"dots in place of underscores":     strings.ReplaceAll(name, "_", "."),
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
 		"a format behind":                  name + ".json",

@@ -210,3 +210,21 @@ func MustRun(ctx context.Context, t *check.T) check.Invocation {
 	}
 	return call
 }
+
+// ListOfObjects is a tool of the agent's that needs no arguments, whose result is a list of objects without members that are required;
+// nil: there is none.
+func ListOfObjects(t *check.T) *fixtures.Method {
+	tools := AgentTools(t)
+	i := slices.IndexFunc(tools, func(m *fixtures.Method) bool {
+		if m.Output == nil || slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) {
+			return false
+		}
+		output, _ := exact.MustParse(m.Output).(map[string]any)
+		items, _ := output["items"].(map[string]any)
+		return output["type"] == "array" && items["type"] == "object" && items["required"] == nil
+	})
+	if i < 0 {
+		return nil
+	}
+	return tools[i]
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -114,10 +115,13 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 			d.accounts.Store(name, d.check)
 			site.Roles = append(site.Roles, fixtures.Role{ID: roleOf(who), Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{roleOf(who)},
-				Tokens: []fixtures.Token{{Value: plain(name) + "-token"}}})
+				Tokens: []fixtures.Token{{Value: TokenHead + plain(name) + "-token"}}})
 		}
 	})
 }
+
+// TokenHead begins the tokens of all accounts of NewUsers: many sites' tokens are long, and begin alike.
+var TokenHead = strings.Repeat("long-", 40)
 
 // notOfTokens are the characters that no bearer token has.
 var notOfTokens = regexp.MustCompile(`[^A-Za-z0-9._~+/-]`)

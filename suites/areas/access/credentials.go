@@ -180,6 +180,11 @@ func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
 			}
 			wrong.List(ctx)
 			t.Expect(right.List(ctx)).To(match.BeSuccess())
+			if !t.Spares() { // one whom the bridge has never seen
+				newcomer := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+				t.With("wrong credentials", altered(a.of(newcomer))).List(ctx)
+				t.Expect(a.client(t, newcomer).WithoutWaiting().List(ctx)).To(match.BeSuccess(), "for the first time")
+			}
 			if a.name == aPassword && t.Spares() {
 				return // one is counted
 			}
@@ -664,7 +669,7 @@ func revoke(t *check.T, who check.Identity) {
 // newTokens creates an account with two tokens: one with all of its permissions, one limited to a few.
 func newTokens(d *site.Drupal, all, few []string) (wide, narrow string) {
 	who := string(d.NewUser(all...))
-	wide, narrow = who+"-wide-token", who+"-narrow-token"
+	wide, narrow = site.TokenHead+who+"-wide-token", site.TokenHead+who+"-narrow-token"
 	d.ChangePeople(func(site *fixtures.Site) {
 		site.Roles = append(site.Roles, fixtures.Role{ID: who + "-few", Permissions: few})
 		for i := range site.Users {

@@ -33,14 +33,16 @@ func noPassthrough(ctx context.Context, t *check.T) {
 		})
 	}
 	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
-	as.Misbehave(authserver.Down)
-	d.Row(check.Agent, "", "a token that cannot be exchanged", func() {
-		token := as.Issue(string(check.Agent), d.Resource())
-		d.Mark()
-		r := d.use(ctx, d.as(check.Credentials{Token: token}))
-		d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, http.StatusNotFound, 500, 502, 503, 504), "the authorization server is down")
-		d.Expect(r).To(match.Conform("no token of the caller in a request to the site", func(*check.Response) string { return passedOn(d.T, token) }))
-	})
+	for how, why := range check.InOrder(map[authserver.Misbehaviour]string{authserver.Down: "the authorization server is down", authserver.NoExchange: "the authorization server refuses to exchange it"}) {
+		as.Misbehave(how)
+		d.Row(check.Agent, "", "a token that cannot be exchanged: "+why, func() {
+			token := as.Issue(string(check.Agent), d.Resource())
+			d.Mark()
+			r := d.use(ctx, d.as(check.Credentials{Token: token}))
+			d.Expect(r).To(match.BeRefusedWith(http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, 500, 502, 503, 504), why)
+			d.Expect(r).To(match.Conform("no token of the caller in a request to the site", func(*check.Response) string { return passedOn(d.T, token) }))
+		})
+	}
 }
 
 // passedOn says where a request to the site holds the token; "": nowhere. The journal has hashes in place of what it

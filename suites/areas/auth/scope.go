@@ -68,6 +68,14 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 		d.Expect(r).To(match.BeRefusedWith(http.StatusForbidden, http.StatusNotFound))
 		d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0))
 	})
+	d.Row(check.Agent, scoped, "one of two scopes, in its own session, in which a token with both was used", func() {
+		both := d.scopes(ctx, strings.Join(scopeNames, " "))
+		(&check.Session{Client: both.Client, Revision: few.Revision, ID: few.ID}).CallTool(ctx, d.ToolName(scoped), check.Args{}) // a bridge may refuse it there
+		d.Mark()
+		r := few.CallTool(ctx, d.ToolName(scoped), check.Args{})
+		d.Expect(r).To(match.BeRefusedWith(http.StatusForbidden, http.StatusNotFound))
+		d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0))
+	})
 	d.Row(check.Agent, scopedPlainly, "one of two scopes, and no level", func() {
 		d.Expect(few.CallTool(ctx, d.ToolName(scopedPlainly), check.Args{})).To(match.HaveStatus(http.StatusForbidden))
 	})

@@ -154,6 +154,7 @@ func rateLimit(ctx context.Context, t *check.T) {
 	patience := 3 * t.Timeout // a bucket fills up again meanwhile: slow calls need many more to empty it
 	for began := time.Now(); sent < most && limited == nil && time.Since(began) < patience; sent++ {
 		header["X-Forwarded-For"] = fmt.Sprintf("192.0.2.%d", 1+sent%250) // which any caller can write
+		header["Accept-Language"] = []string{"en", "de", "fr", "fy"}[sent%4]
 		if r := busy.Invoke(ctx, known, check.Args{}); r.Status != http.StatusOK {
 			limited = r
 		}

@@ -299,7 +299,8 @@ func holdAny(words []string) OmegaMatcher {
 // oddErrors are errors of the site whose members have types and names that a bridge may not expect: its own exception is no text for
 // callers either.
 var oddErrors = []string{`{"code":-32602,"message":"Invalid params","data":{"toString":1,"length":-1,"__proto__":null}}`,
-	`{"code":-32600,"message":"Invalid Request","data":{"toString":1}}`, `{"code":"-32000","message":null,"data":[null]}`, `{"code":-32000,"message":{"a":[]}}`, `"text"`, `[]`}
+	`{"code":-32600,"message":"Invalid Request","data":{"toString":1}}`, `{"code":"-32000","message":null,"data":[null]}`, `{"code":-32000,"message":{"a":[]}}`, `"text"`, `[]`,
+	`{"code":-32603,"message":"Internal error","data":{"class":"Drupal\\Core\\Database\\DatabaseException","trace":["#0 /var/www/core/lib/Drupal.php(12): query()"]}}`}
 
 // mentionAny matches a refusal whose message contains one of the words, in any case.
 func mentionAny(words ...string) OmegaMatcher {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	. "github.com/onsi/gomega"
 
@@ -16,8 +17,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// integral are the spellings of 3 that JSON Schema calls integers, and PHP does not.
-var integral = []json.Number{"3.0", "30e-1", "0.3e1"}
+// integral are spellings that JSON Schema calls integers, and PHP does not: of 3, and of one that no double holds.
+var integral = map[json.Number][]json.Number{"3": {"3.0", "30e-1", "0.3e1"}, "9007199254740993": {"9007199254740993.0"}}
 
 func integralNumber(ctx context.Context, t *check.T) {
 	tool, parameter := countingTool(t)
@@ -28,23 +29,29 @@ func integralNumber(ctx context.Context, t *check.T) {
 		t.Drupal.Mark()
 		return t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
 	}
-	send("3").MustMeet(runWithThree(t, tool, parameter), "invoke/arguments-forwarded", "invoke/answers-result", "invoke/runs-once")
-	for _, number := range integral {
-		t.Row(check.Agent, tool.Name, string(number)+" for an integer", func() {
-			r := send(number)
-			if r.IsError() {
-				t.Expect(r).To(match.BeRefused(400, "invalid_params"))
-				t.Expect(r).To(match.HaveRunNothing(t.Upstream))
-				return
-			}
-			t.Expect(r).To(runWithThree(t, tool, parameter))
-		})
+	for value, spellings := range check.InOrder(integral) {
+		if r := send(value); value == "3" {
+			r.MustMeet(runWith(t, value, tool, parameter), "invoke/arguments-forwarded", "invoke/answers-result", "invoke/runs-once")
+		} else if r.IsError() {
+			continue // too large for the parameter
+		}
+		for _, number := range spellings {
+			t.Row(check.Agent, tool.Name, string(number)+" for an integer", func() {
+				r := send(number)
+				if r.IsError() {
+					t.Expect(r).To(match.BeRefused(400, "invalid_params"))
+					t.Expect(r).To(match.HaveRunNothing(t.Upstream))
+					return
+				}
+				t.Expect(r).To(runWith(t, value, tool, parameter))
+			})
+		}
 	}
 }
 
-// runWithThree matches a response with which the method ran once, with 3 for the parameter.
-func runWithThree(t *check.T, tool scenario.Sample, parameter string) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("one run of %s with the value 3 for %s", tool.ID, parameter), func(r *check.Response) string {
+// runWith matches a response with which the method ran once, with the value for the parameter.
+func runWith(t *check.T, value json.Number, tool scenario.Sample, parameter string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("one run of %s with the value %s for %s", tool.ID, value, parameter), func(r *check.Response) string {
 		runs := t.Drupal.Runs(tool.ID)
 		if len(runs) != 1 || r.IsError() {
 			return fmt.Sprintf("%s, and it ran %s", r.Outcome(), match.Times(len(runs)))
@@ -53,20 +60,22 @@ func runWithThree(t *check.T, tool scenario.Sample, parameter string) OmegaMatch
 		if err != nil {
 			return "params that " + err.Error()
 		}
-		if object, _ := params.(map[string]any); !exact.Equal(json.Number("3"), object[parameter]) {
+		if object, _ := params.(map[string]any); !exact.Equal(value, object[parameter]) {
 			return "the params " + exact.Short(params)
 		}
 		return ""
 	})
 }
 
-// countingTool finds a tool with a parameter that takes the integer 3.
+// countingTool finds a tool with a parameter that takes all integers that are sent, or 3 at least.
 func countingTool(t *check.T) (tool scenario.Sample, parameter string) {
-	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Echo) {
-		for _, p := range tool.Params {
-			schema, _ := exact.MustParse(p.Resolved()).(map[string]any)
-			if schema["type"] == "integer" && takesThree(schema) {
-				return tool, p.Name
+	for _, values := range [][]json.Number{{"3", "9007199254740993"}, {"3"}} {
+		for _, tool := range scenario.Samples(t, check.Agent, fixtures.Echo) {
+			for _, p := range tool.Params {
+				schema, _ := exact.MustParse(p.Resolved()).(map[string]any)
+				if schema["type"] == "integer" && takes(schema, values) {
+					return tool, p.Name
+				}
 			}
 		}
 	}
@@ -74,7 +83,7 @@ func countingTool(t *check.T) (tool scenario.Sample, parameter string) {
 	return scenario.Sample{}, ""
 }
 
-func takesThree(schema map[string]any) bool {
+func takes(schema map[string]any, values []json.Number) bool {
 	compiled, err := jsonschema.Compile(schema, jsonschema.Draft7)
-	return err == nil && compiled.Fault(json.Number("3")) == ""
+	return err == nil && !slices.ContainsFunc(values, func(v json.Number) bool { return compiled.Fault(v) != "" })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
@@ -301,6 +302,17 @@ func resultExact(ctx context.Context, t *check.T) {
 	returned := scenario.InvokeEach(ctx, t, check.Agent, returning)
 	for i, tool := range returning {
 		t.For(check.Agent, tool.Name, func() { t.Expect(returned.Response(i)).To(match.GiveResult(string(tool.Behaviour.Value))) })
+	}
+	if m := scenario.ListOfObjects(t); m != nil {
+		const given, repaired = `[[],{"n":9007199254740993,"d":1.10}]`, `[{},{"n":9007199254740993,"d":1.10}]`
+		t.Row(check.Agent, t.ToolName(m.ID), "PHP's [] for an object beside numbers", func() {
+			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Route: route.JSONRPC, Body: given})()
+			r, want := t.As(check.Agent).Invoke(ctx, t.ToolName(m.ID), check.Args{}), given
+			if got, _ := r.Member("result"); exact.Equal(got, exact.MustParse(repaired)) {
+				want = repaired
+			}
+			t.Expect(r).To(match.GiveResult(want))
+		})
 	}
 	untyped := untypedTools(ctx, t)
 	if len(untyped) == 0 {

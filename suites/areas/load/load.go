@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,9 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 	check.AtOnce(callers, func(i int) {
 		for n := range each {
 			text := fmt.Sprintf("caller %d, call %d", i, n)
+			if i%8 > 0 { // larger than the buffers that are usual
+				text += strings.Repeat(fmt.Sprintf(", %d", i), 2500)
+			}
 			r := scenario.Delivered(ctx, t, func() *check.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
 			if r.Status == 0 && r.Err != client.ErrTimeout && t.Front() != nil && !e.ran(text) {
 				// A busy proxy closes idle connections, one of them under a request that is on its way (RFC 9112 section 9.3.1).
@@ -96,7 +100,7 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 	for kind, all := range check.InOrder(failures) {
 		t.Row(all[0].Who, e.tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
 			t.Blame(all[0].Response)
-			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+string(client.Encode(e.arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
+			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+exact.Short(e.arguments(all[0].sent)), all[0].Outcome()+advice[kind]))
 		})
 	}
 	ran := map[string]int{}
@@ -109,7 +113,7 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		if taken && !failed[text] { // else it is reported above
 			n := ran[string(client.Encode(e.arguments(text)))]
 			t.Row(clients[0].Who, e.tool, "runs", func() {
-				t.Expect(n).To(Equal(1), check.Mismatch(fmt.Sprintf("invoke %s with %q", e.tool, text), "it to run once", fmt.Sprintf("%d runs", n)))
+				t.Expect(n).To(Equal(1), check.Mismatch(fmt.Sprintf("invoke %s with %s", e.tool, exact.Short(text)), "it to run once", fmt.Sprintf("%d runs", n)))
 			})
 		}
 	}
@@ -262,6 +266,18 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	})
 }
 
+// beyond is how many tools are more than the usual bound of 1,000.
+const beyond = 1000
+
+// pageBeyond follows the cursors to the page behind so many tools.
+func pageBeyond(ctx context.Context, t *check.T, caller check.Client) {
+	page := caller.List(ctx)
+	for shown := len(page.Names()); shown <= beyond && page.NextCursor() != ""; shown += len(page.Names()) {
+		page = caller.List(ctx, page.NextCursor())
+	}
+	t.Row(caller.Who, "", fmt.Sprintf("the page behind %d tools", beyond), func() { t.Expect(page).To(match.HaveStatus(http.StatusOK)) })
+}
+
 func largeCatalogue(ctx context.Context, t *check.T) {
 	if t.Upstream.Proxy {
 		check.NotTestable("it compares a list of 10,000 tools with one of 100, and a real site takes seconds for the long one: put the mock Drupal behind the bridge")
@@ -271,6 +287,9 @@ func largeCatalogue(ctx context.Context, t *check.T) {
 		caller.List(ctx).MustSucceed()
 		last := t.ToolName(fmt.Sprintf("content.one_of_%d.%05d", n, n-1))
 		t.Row(caller.Who, last, fmt.Sprintf("the last of %d tools", n), func() { t.Expect(caller.Describe(ctx, last)).NotTo(match.HaveStatus(http.StatusNotFound)) })
+		if n > beyond && t.PageSize >= 20 { // else it takes too many requests
+			pageBeyond(ctx, t, caller)
+		}
 		return func() *check.Response { return caller.List(ctx) }
 	}
 	few := fastest(8, 0, list(100), settled(t))

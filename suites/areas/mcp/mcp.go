@@ -336,19 +336,11 @@ func emptyMap(ctx context.Context, t *check.T) {
 
 // emptyMapInList lets a method that returns a list of objects return [] for the first of them.
 func emptyMapInList(ctx context.Context, t *check.T) {
-	tools := scenario.AgentTools(t)
-	i := slices.IndexFunc(tools, func(m *fixtures.Method) bool {
-		if m.Output == nil || slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) {
-			return false
-		}
-		output, _ := exact.MustParse(m.Output).(map[string]any)
-		items, _ := output["items"].(map[string]any)
-		return output["type"] == "array" && items["type"] == "object" && items["required"] == nil
-	})
-	if i < 0 || t.Alone() { // a bridge with MCP alone may reach the site by other means
+	tool := scenario.ListOfObjects(t)
+	if tool == nil || t.Alone() { // a bridge with MCP alone may reach the site by other means
 		return
 	}
-	name := t.ToolName(tools[i].ID)
+	name := t.ToolName(tool.ID)
 	t.For(check.Agent, name, func() {
 		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Route: route.JSONRPC, Body: `[[],{}]`})()
 		s := MustMCP(ctx, t.As(check.Agent), revisions(ctx, t)[0])

@@ -85,9 +85,13 @@ func noTools(ctx context.Context, t *check.T, revision check.Revision, who check
 		return // refused as well
 	}
 	t.For(who, "", func() {
-		shown := check.ListAllTools(ctx, s).Names()
-		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath),
-			"no tools", fmt.Sprintf("%d tools", len(shown))))
+		shown := len(check.ListAllTools(ctx, s).Names())
+		if cursor, more := MustMCP(ctx, t.As(check.Agent), revision).ListTools(ctx, "").RPCResult()["nextCursor"].(string); more {
+			further, _ := s.ListTools(ctx, cursor).RPCResult()["tools"].([]any)
+			shown += len(further)
+		}
+		t.Expect(shown).To(BeZero(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, check.ListPath),
+			"no tools, on no page", fmt.Sprintf("%d tools", shown)))
 	})
 }
 

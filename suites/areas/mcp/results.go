@@ -151,10 +151,21 @@ func traceContext(ctx context.Context, t *check.T) {
 	meta := params["_meta"].(map[string]any)
 	// The flags say that the trace is not sampled: some forward only those that are.
 	meta["traceparent"], meta["tracestate"] = "00-"+traceID+"-00f067aa0ba902b7-00", traceState
-	t.Drupal.Mark()
-	r := s.Send(ctx, message, headers)
-	t.Expect(r).To(match.BeToolResult(), "with a trace")
-	t.Expect(r).To(match.Conform("a call of the site with the header traceparent of the same trace", func(*check.Response) string {
+	for where, set := range check.InOrder(map[string]func(){
+		"with a trace": func() {},
+		"with a trace, and another in the HTTP header": func() { headers.Set("Traceparent", "00-"+strings.Repeat("5", 32)+"-00f067aa0ba902b7-01") },
+	}) {
+		set()
+		t.Drupal.Mark()
+		r := s.Send(ctx, message, headers)
+		t.Expect(r).To(match.BeToolResult(), where)
+		t.Expect(r).To(haveTraced(t), where)
+	}
+}
+
+// haveTraced matches a tools/call whose call of the site is of the same trace.
+func haveTraced(t *check.T) OmegaMatcher {
+	return match.Conform("a call of the site with the header traceparent of the same trace", func(*check.Response) string {
 		for _, entry := range t.Upstream.Journal() {
 			if len(entry.Calls) == 0 {
 				continue
@@ -165,7 +176,7 @@ func traceContext(ctx context.Context, t *check.T) {
 			return ""
 		}
 		return "no call"
-	}))
+	})
 }
 
 func orderStable(ctx context.Context, t *check.T) {

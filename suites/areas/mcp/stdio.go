@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
@@ -57,7 +58,27 @@ func stdio(ctx context.Context, t *check.T) {
 	if supported == 0 {
 		untestedRevision(ctx, t)
 	}
+	stdioWithBadMethods(ctx, t, revisions)
 	t.Expect(supported).NotTo(BeZero(), check.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the response", revisions), "none of them"))
+}
+
+// stdioWithBadMethods starts the bridge over a site with methods that it may leave out: what it says of them is for its log.
+func stdioWithBadMethods(ctx context.Context, t *check.T, revisions []check.Revision) {
+	if t.Drupal == nil || !t.ShowsSoon() || t.HasFindings() {
+		return
+	}
+	site := t.Drupal.Site().Clone()
+	poisoned, err := fixtures.Builtin("poisoned")
+	t.Expect(err).NotTo(HaveOccurred())
+	site.Methods = poisoned.Methods
+	t.ReplaceForNewcomers(ctx, site)
+	for _, revision := range revisions {
+		if p := dialStdio(ctx, t, revision); p.open(ctx) {
+			p.listAll(ctx)
+			t.Expect(p.strange).To(BeEmpty(), check.Mismatch("stdout of the bridge, before a site with methods that it leaves out", "protocol messages only", match.Abbreviate(p.strange)))
+			return
+		}
+	}
 }
 
 // callsWell tests calls over stdio as over HTTP: a method that fails gives a result with isError, and a long text comes

@@ -3,11 +3,9 @@ package protocol
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -192,7 +190,7 @@ func contentNegotiation(ctx context.Context, t *check.T) {
 		if len(list.Body) >= large {
 			accepted := []string{"gzip, deflate", "gzip;q=1.0, identity;q=0.5", "gzip"}[i]
 			t.Row(list.Who, list.RawQuery, "Accept-Encoding: "+accepted, func() {
-				t.Expect(t.As(list.Who).Send(ctx, check.Request{Path: check.ListPath, Raw: list.RawQuery, Header: http.Header{"Accept-Encoding": {accepted}}})).To(decodeTo(list))
+				t.Expect(t.As(list.Who).Send(ctx, check.Request{Path: check.ListPath, Raw: list.RawQuery, Header: http.Header{"Accept-Encoding": {accepted}}})).To(scenario.DecodeTo(list))
 			})
 		}
 	}
@@ -421,46 +419,6 @@ func forbidSniffing() OmegaMatcher {
 			return ""
 		}
 		return scenario.Quoted(r.Header.Values("X-Content-Type-Options"))
-	})
-}
-
-// sameDocument reports whether a body is the JSON document of the other response, apart from the value of nextCursor.
-func sameDocument(body []byte, other *check.Response) bool {
-	v, err := exact.Parse(body)
-	document, ok := v.(map[string]any)
-	want := maps.Clone(other.Object())
-	if err != nil || !ok || want == nil {
-		return false
-	}
-	if _, isText := want["nextCursor"].(string); isText {
-		if next, _ := document["nextCursor"].(string); next != "" {
-			want["nextCursor"] = next
-		}
-	}
-	return match.Difference(want, document) == ""
-}
-
-// decodeTo matches a response in gzip that decodes to the document of the plain one.
-func decodeTo(plain *check.Response) OmegaMatcher {
-	return match.Conform("gzip of the same document", func(r *check.Response) string {
-		if !slices.Contains(scenario.Listed(r, "Content-Encoding"), "gzip") {
-			return "Content-Encoding " + scenario.Quoted(r.Header.Values("Content-Encoding"))
-		}
-		if given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type"); given != usual {
-			return fmt.Sprintf("the Content-Type %q in place of %q", given, usual)
-		}
-		unzip, err := gzip.NewReader(bytes.NewReader(r.Body))
-		if err != nil {
-			return "a body that is no gzip: " + err.Error()
-		}
-		decoded, err := io.ReadAll(io.LimitReader(unzip, client.MaxResponse))
-		switch {
-		case err != nil:
-			return "a broken gzip stream: " + err.Error()
-		case !bytes.Equal(decoded, plain.Body) && !sameDocument(decoded, plain):
-			return fmt.Sprintf("another document: %s", exact.Cut(string(decoded), 120))
-		}
-		return ""
 	})
 }
 

@@ -342,6 +342,12 @@ func errorAnyStatus(ctx context.Context, t *check.T) {
 		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
 	}
 	eachFailure(ctx, t, failures, call, showSameFailure(plain, failing.Behaviour.Error.Message))
+	var denials []scenario.SiteFailure
+	for _, status := range []int{400, 500} { // that under 200 is what sites send
+		denials = append(denials, scenario.SiteFailure{Name: fmt.Sprintf("a denial under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status,
+			Body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'access content' permission is required."}}`}})
+	}
+	eachFailure(ctx, t, denials, call, match.BeRefusedWith(http.StatusForbidden, http.StatusNotFound))
 	eachFailure(ctx, t, []scenario.SiteFailure{
 		{Name: "204", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 204}},
 		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
