@@ -232,6 +232,13 @@ func accessMutants() []Mutant {
 			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
 			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
 		})},
+		{Name: "wrong-password-before-the-first-right-one", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "a refusal is kept by account where nothing better is known of it",
+			Middleware: refuseNewcomers()},
+		{Name: "lists-by-the-beginning-of-a-token", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/no-cross-talk", "access/bad-credentials", "fresh/per-user-ttl", "access/permission-revoked"), Origin: Peer,
+			Why: "the key of the cache has room for 64 bytes",
+			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && strings.HasPrefix(authorized(r), "Bearer long-") }, func(r *http.Request) string {
+				return r.URL.RequestURI() + authorized(r)[:64]
+			})},
 		{Name: "wrong-password-throttles-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the first refused password counts as an attack", Middleware: lockAfterRefusal(func(x *exchange) {
 			x.Refuse(http.StatusTooManyRequests, "rate_limited", "Too many failed authentications.")
 			x.Header.Set("Retry-After", "3600")
@@ -675,6 +682,24 @@ func showsByLastPermission() middleware {
 		}
 		if t, known := all.get("access.both"); known && has("access.fixture") && !has("access.both") {
 			p.Tools = append(p.Tools, t)
+		}
+	})
+}
+
+// refuseNewcomers refuses for good who was refused with another password before the first good list.
+func refuseNewcomers() middleware {
+	known, refused := newSet(), newMemory[string]()
+	return onResponse(toList, func(x *exchange) {
+		who := caller(x.Request)
+		with, before := refused.get(who)
+		switch {
+		case who == "" || known.has(who):
+		case x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden:
+			refused.put(who, authorized(x.Request))
+		case before && with != authorized(x.Request):
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "The credentials are wrong.")
+		default:
+			known.add(who)
 		}
 	})
 }

@@ -138,6 +138,14 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-of-others-kept", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "what a description was made from is looked at again for callers who list"}, func(now func() time.Time) middleware {
 			return cacheViews(func(r *http.Request) bool { return toDescribe(r) && caller(r) != "agent" }, now, true)
 		}),
+		{Name: "compressed-once-for-good", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "what is compressed is kept by caller and page",
+			Middleware: compressedOnce(func(r *http.Request) string { return authorized(r) + r.URL.RequestURI() })},
+		{Name: "mcp-errors-on-streams-lost", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "a stream that was opened for progress ends where the call fails",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if bytes.Contains(x.Sent, []byte(`"progressToken"`)) && bytes.Contains(x.Body, []byte(`"error"`)) {
+					x.Body = []byte(": the end\n\n")
+				}
+			})},
 		{Name: "descriptions-kept-with-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by their schemas",
 			Middleware: keepMembers([]string{"inputSchema", "outputSchema"}, "description")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",

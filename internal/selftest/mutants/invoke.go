@@ -72,6 +72,19 @@ func invokeMutants() []Mutant {
 			})},
 		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
 			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
+		{Name: "repaired-results-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a result in which [] became {} is encoded again",
+			Middleware: onResult(func(v any) any {
+				if list, ok := v.([]any); ok && len(list) > 0 && fmt.Sprint(list[0]) == "map[]" {
+					return roundToFloat64(v)
+				}
+				return v
+			})},
+		{Name: "integers-with-a-point-through-float64", Breaks: Clauses("invoke/integral-number"), Origin: Peer, Why: "3.0 becomes 3 by way of a double",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toInvoke(r) {
+					setBody(r, bytes.ReplaceAll(readBody(r), []byte("9007199254740993.0"), []byte("9007199254740992")))
+				}
+			})},
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
 		{Name: "result-decoded-in-blocks", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "each block that arrives is decoded by itself",
 			Middleware: onInvoke(func(x *exchange) { x.Body = decodedInBlocks(x.Body) })},

@@ -251,6 +251,15 @@ func invokeErrorMutants() []Mutant {
 					e["trace"] = "#0 /srv/bridge/index.php(31): Bridge->handle('POST', '/mcp/tools/invo...')\n#1 {main}"
 				}
 			})},
+		{Name: "thrown-objects-in-data", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the data is withheld where it is a text",
+			Transport: onSiteResponse(isCall, func(response map[string]any) {
+				e := objectIn(response, "error")
+				if data := objectIn(e, "data"); data != nil && fmt.Sprint(e["code"]) == "-32603" {
+					e["code"] = -32000 // the data of which are passed on
+				}
+			})},
+		{Name: "invoke-takes-dots-for-underscores", Profile: testbed.Patterns, Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "the id of a method is taken beside its name",
+			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.ReplaceAll(name, "_", ".") == requested })},
 		leakException("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
 			object := x.Object()
 			if e, ok := object["error"].(map[string]any); ok {

@@ -224,6 +224,14 @@ func listMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "internal_error", "The request failed.")
 				}
 			})},
+		{Name: "pages-begin-at-the-last-that-is-left", Breaks: Clauses("list/change-between-pages"), MayFail: Clauses("fresh/version"), Origin: Peer,
+			Why: "where all tools behind a cursor are gone, it leads to the last one before them", Middleware: lastOfTheRest()},
+		{Name: "cursor-of-four-digits", Breaks: Clauses("load/large-catalogue"), Origin: Imagined, Why: "cursors are short: longer ones are refused",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); len(raw) == 4 && raw[0] == '1' {
+					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is invalid.")
+				}
+			})},
 		{Name: "pages-of-whoever-listed-last", Breaks: Clauses("list/cursor-other-caller"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why:        "the list that is kept for further pages is one for all callers",
 			Middleware: pagesOfTheLast()},
@@ -477,6 +485,29 @@ func pagesOfTheLast() middleware {
 			if other, ok := last.Load().(string); ok {
 				r.Header.Set("Authorization", other)
 			}
+		}
+	})
+}
+
+// lastOfTheRest shows again, where a page is empty that a caller has seen with tools, the last tool of the caller's first page.
+func lastOfTheRest() middleware {
+	last, seen := newMemory[any](), newSet()
+	return onResponse(toList, func(x *exchange) {
+		body := x.Object()
+		tools, ok := body["tools"].([]any)
+		cursor, key := x.Request.URL.Query().Get("cursor"), authorized(x.Request)
+		switch {
+		case !ok:
+		case cursor == "" && len(tools) > 0:
+			last.put(key, tools[len(tools)-1])
+		case len(tools) > 0:
+			seen.add(key + cursor)
+		case seen.has(key + cursor):
+			body["tools"] = []any{}
+			if t, known := last.get(key); known {
+				body["tools"] = []any{t}
+			}
+			x.Set(x.Status, body)
 		}
 	})
 }

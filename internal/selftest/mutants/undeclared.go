@@ -108,6 +108,12 @@ func mcpResultMutants() []Mutant {
 					h.Del("Traceparent")
 				}
 			})},
+		{Name: "mcp-trace-of-the-request-first", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer, Why: "the trace of the message counts where the request has none",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if parent := r.Header.Get("Traceparent"); parent != "" && toMCP(r) {
+					setBody(r, regexp.MustCompile(`"traceparent": ?"[^"]*"`).ReplaceAll(readBody(r), []byte(`"traceparent":"`+parent+`"`)))
+				}
+			})},
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
 			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
 		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",

@@ -395,6 +395,12 @@ func upstreamMutants() []Mutant {
 		{Name: "mcp-formats-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
 			Why:            "the SDK's validator reads no formats",
 			SiteMiddleware: leaveToTheSite(func(tool string) bool { return tool == "shape.format" })},
+		{Name: "denials-under-200-alone", Breaks: Clauses("upstream/error-any-status"), Origin: Peer, Why: "a status that is no 200 is a failure of the site, whatever its body says",
+			Transport: onCallResponse(func(resp *http.Response) {
+				if body, err := readAhead(resp); err == nil && resp.StatusCode != http.StatusOK {
+					replaceBody(resp, strings.ReplaceAll(string(body), "Access Denied", "Denied"))
+				}
+			})},
 		{Name: "results-of-redirects", Breaks: Clauses("upstream/http-error"), Origin: Peer,
 			Why: "a client that follows no redirect gives its body, and the status is not looked at",
 			Transport: onCallResponse(func(resp *http.Response) {

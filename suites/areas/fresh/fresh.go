@@ -415,9 +415,9 @@ func membersAlone(ctx context.Context, t *check.T) {
 func removedTool(ctx context.Context, t *check.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
-	t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
 	other := byMCP(ctx, t, scenario.NewCaller(t).Who)
 	views := viewsOf(ctx, t)
+	t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")

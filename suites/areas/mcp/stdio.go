@@ -72,6 +72,7 @@ func stdioWithBadMethods(ctx context.Context, t *check.T, revisions []check.Revi
 	t.Expect(err).NotTo(HaveOccurred())
 	site.Methods = poisoned.Methods
 	t.ReplaceForNewcomers(ctx, site)
+	t.ExpireCaches() // of a bridge that serves stdio by the process that serves HTTP
 	for _, revision := range revisions {
 		if p := dialStdio(ctx, t, revision); p.open(ctx) {
 			p.listAll(ctx)
