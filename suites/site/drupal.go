@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -120,8 +119,8 @@ func (d *Drupal) create(accounts []client.Identity, permissions []string) {
 	})
 }
 
-// TokenHead begins the tokens of all accounts of NewUsers: many sites' tokens are long, and begin alike.
-var TokenHead = strings.Repeat("long-", 40)
+// TokenHead begins the tokens of all accounts of NewUsers. Those of many sites are signed documents, which begin alike.
+const TokenHead = "with-the-same-header-the-same-issuer-and-the-same-audience-as-the-tokens-of-all-other-accounts-of-this-site-"
 
 // notOfTokens are the characters that no bearer token has.
 var notOfTokens = regexp.MustCompile(`[^A-Za-z0-9._~+/-]`)

@@ -236,7 +236,9 @@ func accessMutants() []Mutant {
 			Middleware: refuseNewcomers()},
 		{Name: "lists-by-the-beginning-of-a-token", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/no-cross-talk", "access/bad-credentials", "fresh/per-user-ttl", "access/permission-revoked"), Origin: Peer,
 			Why: "the key of the cache has room for 64 bytes",
-			Middleware: shareFirstResponse(func(r *http.Request) bool { return toList(r) && strings.HasPrefix(authorized(r), "Bearer long-") }, func(r *http.Request) string {
+			Middleware: shareFirstResponse(func(r *http.Request) bool {
+				return toList(r) && strings.HasPrefix(authorized(r), "Bearer with-the-same-")
+			}, func(r *http.Request) string {
 				return r.URL.RequestURI() + authorized(r)[:64]
 			})},
 		{Name: "wrong-password-throttles-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the first refused password counts as an attack", Middleware: lockAfterRefusal(func(x *exchange) {

@@ -226,12 +226,6 @@ func listMutants() []Mutant {
 			})},
 		{Name: "pages-begin-at-the-last-that-is-left", Breaks: Clauses("list/change-between-pages"), MayFail: Clauses("fresh/version"), Origin: Peer,
 			Why: "where all tools behind a cursor are gone, it leads to the last one before them", Middleware: lastOfTheRest()},
-		{Name: "cursor-of-four-digits", Breaks: Clauses("load/large-catalogue"), Origin: Imagined, Why: "cursors are short: longer ones are refused",
-			Middleware: onResponse(toList, func(x *exchange) {
-				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); len(raw) == 4 && raw[0] == '1' {
-					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is invalid.")
-				}
-			})},
 		{Name: "pages-of-whoever-listed-last", Breaks: Clauses("list/cursor-other-caller"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why:        "the list that is kept for further pages is one for all callers",
 			Middleware: pagesOfTheLast()},

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,6 +34,12 @@ func loadMutants() []Mutant {
 					return next.RoundTrip(r)
 				})(next)
 			}},
+		{Name: "cursor-of-four-digits", Breaks: Clauses("load/large-catalogue"), Origin: Imagined, Why: "cursors are short: longer ones are refused",
+			Middleware: onResponse(toList, func(x *exchange) {
+				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); len(raw) == 4 && raw[0] == '1' {
+					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is invalid.")
+				}
+			})},
 		{Name: "page-costs-the-catalogue", Breaks: Clauses("load/large-catalogue"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				for cursor := p.Object["nextCursor"]; cursor != nil && cursor != "" && p.Cursor == ""; {

@@ -51,7 +51,7 @@ var Checks = []check.Check{
 	{ID: "mcp/stateless-2026", ByMock: true, Sees: check.Front, HTTP: true, Run: stateless2026},
 	{ID: "fresh/notify", Sees: check.Site, Run: notify},
 	{ID: "mcp/parity", ByMock: true, Sees: check.Front, Run: parity},
-	{ID: "mcp/stdio", Sees: check.Front, Run: stdio},
+	{ID: "mcp/stdio", ByMock: true, Sees: check.Front, Run: stdio},
 	{ID: "mcp/bad-version-header", Sees: check.Front, HTTP: true, Run: badVersionHeader},
 	{ID: "mcp/origin", ByMock: true, Sees: check.Front, HTTP: true, Run: origin},
 	{ID: "mcp/session", ByMock: true, Sees: check.Front, HTTP: true, Run: session},

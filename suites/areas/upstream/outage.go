@@ -35,7 +35,7 @@ func timeout(ctx context.Context, t *check.T) {
 	limit := wait + slack
 	hangs := []scenario.SiteFailure{ // not five, after which circuit breakers open
 		{Name: "no headers", Fault: mockdrupal.Fault{Kind: fault.Result, Route: route.JSONRPC, Body: `"` + lateResult + `"`, Delay: 2*limit + t.Timeout}},
-		{Name: "half a body of an error", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC, Status: http.StatusInternalServerError}},
+		{Name: "half a body under HTTP 400", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC, Status: http.StatusBadRequest}}, // as of an error, which has to be read
 		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
