@@ -170,11 +170,11 @@ func (l *bridgeLog) end(most int64) ([]byte, error) {
 	return data, nil
 }
 
-// text is all that is in the file.
+// text is all that is in the file; "" where it cannot be read.
 func (l *bridgeLog) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	data, _ := l.end(l.size) // what cannot be read was not printed, to a reader
+	data, _ := l.end(l.size)
 	return string(data)
 }
 

@@ -70,7 +70,8 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 	for seed := range *manySeeds {
 		t.Run(fmt.Sprintf("in process, seed %d", seed+1), func(t *testing.T) {
 			t.Parallel()
-			sameForJobs(t, "1", "--seed", fmt.Sprint(seed+1), "--skip", "load", "--skip", "upstream", "--skip", "fresh/notify", "--skip", "auth/server-hangs", "--cases", "100")
+			sameForJobs(t, "1", "--seed", fmt.Sprint(seed+1), "--skip", "load", "--skip", "upstream",
+				"--skip", "fresh/notify", "--skip", "auth/server-hangs", "--cases", "100")
 		})
 	}
 	tested := []string{}

@@ -200,10 +200,9 @@ func (s *stage) another(ctx context.Context, plan *plan, log *bridgeLog, env, ca
 		}
 		return p.awaitReady(ctx, r.URL, plan.readyTimeout, capabilities)
 	}
-	r.Stop = func(grace time.Duration) error {
+	r.Stop = func(grace time.Duration) {
 		p.tree.Stop(grace)
 		<-p.exited
-		return nil
 	}
 	r.Kill = func() error {
 		p.tree.Kill()

@@ -165,7 +165,7 @@ type Replica struct {
 	URL   string
 	Kill  func() error                // ends it at once; nil: the run cannot
 	Start func(context.Context) error // starts it again, and returns when it serves; there where Kill is
-	Stop  func(time.Duration) error   // ends it by SIGTERM, and at once where it has not ended by itself within this time; nil: the run cannot
+	Stop  func(time.Duration)         // ends it by SIGTERM, and at once where it has not ended by itself within this time; nil: the run cannot
 }
 
 // Invalidate is the call that empties a bridge's cache.

@@ -44,8 +44,9 @@ func (l Listing) Once(name string) bool {
 }
 
 // Find returns the listed tool of a name.
-func (l Listing) Find(name string) (Tool, bool) {
-	tools := l.Tools()
+func (l Listing) Find(name string) (Tool, bool) { return find(l.Tools(), name) }
+
+func find(tools []Tool, name string) (Tool, bool) {
 	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {
 		return tools[i], true
 	}
@@ -202,6 +203,9 @@ type MCPListing struct {
 }
 
 func (l MCPListing) Names() []string { return client.NamesOf(l.Tools) }
+
+// Find returns the listed tool of a name.
+func (l MCPListing) Find(name string) (Tool, bool) { return find(l.Tools, name) }
 
 // ListAllTools follows the cursors of tools/list to the end.
 func ListAllTools(ctx context.Context, s *Session) MCPListing {

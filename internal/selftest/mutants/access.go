@@ -232,10 +232,11 @@ func accessMutants() []Mutant {
 			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
 			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
 		})},
-		{Name: "wrong-password-before-the-first-right-one", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "a refusal is kept by account where nothing better is known of it",
-			Middleware: refuseNewcomers()},
-		{Name: "lists-by-the-beginning-of-a-token", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/no-cross-talk", "access/bad-credentials", "fresh/per-user-ttl", "access/permission-revoked"), Origin: Peer,
-			Why: "the key of the cache has room for 64 bytes",
+		{Name: "wrong-password-before-the-first-right-one", Breaks: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "a refusal is kept by account where nothing better is known of it", Middleware: refuseNewcomers()},
+		{Name: "lists-by-the-beginning-of-a-token", Breaks: Clauses("access/per-credential"), Origin: Peer,
+			MayFail: Clauses("access/no-cross-talk", "access/bad-credentials", "fresh/per-user-ttl", "access/permission-revoked"),
+			Why:     "the key of the cache has room for 64 bytes",
 			Middleware: shareFirstResponse(func(r *http.Request) bool {
 				return toList(r) && strings.HasPrefix(authorized(r), "Bearer with-the-same-")
 			}, func(r *http.Request) string {

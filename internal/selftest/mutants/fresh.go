@@ -133,9 +133,10 @@ func freshMutants() []Mutant {
 			Middleware: keepAcrossInvalidation(func(*http.Request) bool { return false })},
 		{Name: "invalidation-spares-languages", Breaks: Clauses("fresh/invalidate"), Origin: Peer, Why: "what is kept in a language has another key",
 			Middleware: keepAcrossInvalidation(func(r *http.Request) bool { return r.Header.Get("Accept-Language") != "" })},
-		{Name: "invalidation-spares-mcp", MCP: true, Breaks: Clauses("fresh/invalidate"), MayFail: Clauses("mcp/parity"), Origin: Imagined, Why: "the MCP server has a cache of its own",
-			Middleware: keepListsOfMCP()},
-		onTheClock(Mutant{Name: "descriptions-of-others-kept", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "what a description was made from is looked at again for callers who list"}, func(now func() time.Time) middleware {
+		{Name: "invalidation-spares-mcp", MCP: true, Breaks: Clauses("fresh/invalidate"), MayFail: Clauses("mcp/parity"), Origin: Imagined,
+			Why: "the MCP server has a cache of its own", Middleware: keepListsOfMCP()},
+		onTheClock(Mutant{Name: "descriptions-of-others-kept", Breaks: Clauses("fresh/schema-change"), Origin: Peer,
+			Why: "what a description was made from is looked at again for callers who list"}, func(now func() time.Time) middleware {
 			return cacheViews(func(r *http.Request) bool { return toDescribe(r) && caller(r) != "agent" }, now, true)
 		}),
 		{Name: "compressed-once-for-good", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "what is compressed is kept by caller and page",

@@ -334,7 +334,7 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-unknown-method-200", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPC("no/such/method", func(m *rpc) { m.Status = http.StatusOK })},
 		{Name: "mcp-chats-on-stdout", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
-			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w} }},
+			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w, ""} }},
 		{Name: "mcp-stdio-answers-notifications", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
 			Stdout: func(w io.Writer) io.Writer {
 				return stdoutReplacer{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}

@@ -599,12 +599,19 @@ func (w *eventWriter) Write(b []byte) (int, error) {
 // Unwrap allows the bridge to flush.
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logOnStdout writes a log line to stdout before each message.
-type logOnStdout struct{ io.Writer }
+// logOnStdout writes a log line to stdout before each message that contains a text; "": before every one.
+type logOnStdout struct {
+	io.Writer
+	about string
+}
 
 func (c logOnStdout) Write(b []byte) (int, error) {
-	_, err := c.Writer.Write(append([]byte("[debug] a message goes out\n"), b...))
-	return len(b), err
+	if bytes.Contains(b, []byte(c.about)) {
+		if _, err := io.WriteString(c.Writer, "[debug] a message goes out\n"); err != nil {
+			return 0, err
+		}
+	}
+	return c.Writer.Write(b)
 }
 
 // stdoutReplacer replaces text on stdout.

@@ -305,7 +305,7 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
 			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return authorized(r) == "" })},
 		{Name: "mcp-stdio-names-what-it-leaves-out", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "the warning is printed as the others are",
-			Stdout: func(w io.Writer) io.Writer { return leftOutOnStdout{w} }},
+			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w, `"good.last"`} }},
 		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
 			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
 	}
@@ -376,14 +376,4 @@ func permitting(trusted func(origin, host string) bool) middleware {
 			x.Header.Add("Vary", "Origin")
 		}
 	})
-}
-
-// leftOutOnStdout names a method that is no tool before a list without it.
-type leftOutOnStdout struct{ io.Writer }
-
-func (w leftOutOnStdout) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte(`"good.last"`)) {
-		_, _ = io.WriteString(w.Writer, "bad.cyclic_ref is left out: its references go round\n")
-	}
-	return w.Writer.Write(b)
 }

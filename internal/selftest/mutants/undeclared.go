@@ -13,6 +13,9 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
+// traceOfMessage is the member of _meta that names a trace.
+var traceOfMessage = regexp.MustCompile(`"traceparent": ?"[^"]*"`)
+
 // undeclaredMutants list closed schemas, and do not refuse what these do not declare, or change calls over MCP alone.
 func undeclaredMutants() []Mutant {
 	return []Mutant{
@@ -111,7 +114,7 @@ func mcpResultMutants() []Mutant {
 		{Name: "mcp-trace-of-the-request-first", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer, Why: "the trace of the message counts where the request has none",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if parent := r.Header.Get("Traceparent"); parent != "" && toMCP(r) {
-					setBody(r, regexp.MustCompile(`"traceparent": ?"[^"]*"`).ReplaceAll(readBody(r), []byte(`"traceparent":"`+parent+`"`)))
+					setBody(r, traceOfMessage.ReplaceAll(readBody(r), []byte(`"traceparent":"`+parent+`"`)))
 				}
 			})},
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",

@@ -33,7 +33,10 @@ func noPassthrough(ctx context.Context, t *check.T) {
 		})
 	}
 	t.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
-	for how, why := range check.InOrder(map[authserver.Misbehaviour]string{authserver.Down: "the authorization server is down", authserver.NoExchange: "the authorization server refuses to exchange it"}) {
+	for how, why := range check.InOrder(map[authserver.Misbehaviour]string{
+		authserver.Down:       "the authorization server is down",
+		authserver.NoExchange: "the authorization server refuses to exchange it",
+	}) {
 		as.Misbehave(how)
 		d.Row(check.Agent, "", "a token that cannot be exchanged: "+why, func() {
 			token := as.Issue(string(check.Agent), d.Resource())

@@ -60,10 +60,9 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 			d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0), "with "+name)
 		})
 	}
-	few := d.scopes(ctx, "content:read")
+	few, both := d.scopes(ctx, "content:read"), d.scopes(ctx, strings.Join(scopeNames, " "))
 	d.Row(check.Agent, scoped, "one of two scopes, in a session that a token with both has opened", func() {
 		d.Mark()
-		both := d.scopes(ctx, strings.Join(scopeNames, " "))
 		r := (&check.Session{Client: few.Client, Revision: both.Revision, ID: both.ID}).CallTool(ctx, d.ToolName(scoped), check.Args{})
 		d.Expect(r).To(match.BeRefusedWith(http.StatusForbidden, http.StatusNotFound))
 		d.Expect(r).To(match.HaveRun(d.Upstream, scoped, 0))
@@ -81,7 +80,6 @@ func scopeEnforced(ctx context.Context, t *check.T) {
 	}
 	// Last, as a bridge may end a session in which another token is used.
 	d.Row(check.Agent, scoped, "one of two scopes, in its own session, in which a token with both was used", func() {
-		both := d.scopes(ctx, strings.Join(scopeNames, " "))
 		(&check.Session{Client: both.Client, Revision: few.Revision, ID: few.ID}).CallTool(ctx, d.ToolName(scoped), check.Args{}) // a bridge may refuse it there
 		d.Mark()
 		r := few.CallTool(ctx, d.ToolName(scoped), check.Args{})

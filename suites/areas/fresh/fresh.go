@@ -150,8 +150,7 @@ func ttlExpiry(ctx context.Context, t *check.T) {
 		})
 		t.Expect(invoked).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
 	}
-	poll := func(done func() bool) bool { return t.Poll(ctx, done) }
-	allShow(t, views, scenario.ArrivalOld, fmt.Sprintf("%v after its module was enabled", t.ChangeLimit()), poll)
+	allShow(ctx, t, views, scenario.ArrivalOld, fmt.Sprintf("%v after its module was enabled", t.ChangeLimit()), t.Poll)
 	if overMCP {
 		var called *check.Response
 		t.Poll(ctx, func() bool {
@@ -184,7 +183,7 @@ func invalidate(ctx context.Context, t *check.T) {
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
 	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
 		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
-	allShow(t, views, scenario.ArrivalOld, "after the invalidation", once)
+	allShow(ctx, t, views, scenario.ArrivalOld, "after the invalidation", once)
 	invalidateMeanwhile(ctx, t, call)
 }
 
@@ -334,7 +333,7 @@ func schemaChange(ctx context.Context, t *check.T) {
 		look(views)
 		t.Advance(half)
 	}
-	allShow(t, views, scenario.ArrivalNew, "after list showed a change", func(done func() bool) bool { return t.Poll(ctx, done) })
+	allShow(ctx, t, views, scenario.ArrivalNew, "after list showed a change", t.Poll)
 	membersAlone(ctx, t)
 }
 
@@ -423,13 +422,13 @@ func removedTool(ctx context.Context, t *check.T) {
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
 	if !t.Several() {
 		var names []string
-		beforeTTL(ctx, t)(func() bool {
+		beforeTTL(t)(ctx, func() bool {
 			names = t.As(check.Agent).ListAll(ctx).Names()
 			return !slices.Contains(names, t.ToolName(scenario.Arrival))
 		})
 		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
 			check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
-		allShow(t, ofTheAgent(t, views), "", "after the site refused a call by -32601", beforeTTL(ctx, t))
+		allShow(ctx, t, ofTheAgent(t, views), "", "after the site refused a call by -32601", beforeTTL(t))
 	}
 	if other != nil {
 		called := other.Call(ctx, "tools/call", map[string]any{"name": t.ToolName(scenario.Arrival), "arguments": check.Args{scenario.ArrivalParam: "both"},
@@ -596,12 +595,12 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
-	allShow(t, ofTheAgent(t, views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(ctx, t))
+	allShow(ctx, t, ofTheAgent(t, views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(t))
 }
 
-// beforeTTL is a poll that ends with the TTL. After that any bridge is right: where it is short, only what shows before counts.
-func beforeTTL(ctx context.Context, t *check.T) func(done func() bool) bool {
-	return func(done func() bool) bool {
+// beforeTTL asks until the TTL ends. After that any bridge is right: where it is short, only what shows before counts.
+func beforeTTL(t *check.T) poll {
+	return func(ctx context.Context, done func() bool) bool {
 		expires := lastDiscovery(t.Drupal).Add(t.KeepsFor() * 3 / 4)
 		if left := time.Until(expires); left > 0 {
 			return check.Within(ctx, min(left, t.ChangeLimit()), done)

@@ -2,8 +2,7 @@ package fresh
 
 import (
 	"context"
-	"net/http"
-	"net/url"
+	"maps"
 	"slices"
 
 	. "github.com/onsi/gomega"
@@ -29,23 +28,15 @@ func viewsOf(ctx context.Context, t *check.T) []view {
 		{name: "describe of another caller", others: true, tool: func() check.Tool { return other.Describe(ctx, name).Tool() }},
 	}
 	if t.Claims("languages") && t.Claims("tools") {
-		inFrisian := func(path string, query url.Values) *check.Response {
-			return t.As(check.Agent).Send(ctx, check.Request{Path: path, Query: query, Header: http.Header{"Accept-Language": {"fy"}}})
-		}
+		c := inFrisian(t.As(check.Agent))
 		views = append(views,
-			view{name: "describe in another language", others: true, tool: func() check.Tool { return inFrisian(check.DescribePath, url.Values{"name": {name}}).Tool() }},
+			view{name: "describe in another language", others: true, tool: func() check.Tool { return c.Describe(ctx, name).Tool() }},
 			view{name: "list in another language", others: true, tool: func() check.Tool {
-				page := inFrisian(check.ListPath, nil)
-				for range 50 { // pages that never end fail list/pages-cover-all-once
-					if tool := named(name, page.Tools()); tool != nil || page.NextCursor() == "" {
-						return tool
-					}
-					page = inFrisian(check.ListPath, url.Values{"cursor": {page.NextCursor()}})
-				}
-				return nil
+				tool, _ := c.ListAll(ctx).Find(name)
+				return tool
 			}})
 	}
-	if session := byMCP(ctx, t, check.Agent); session != nil {
+	if session, opened := t.MCPBeside(ctx, check.Agent); opened {
 		views = append(views, view{name: "tools/list in a session that was open before", tool: func() check.Tool {
 			list := check.ListAllTools(ctx, session)
 			if !list.Fault.IsZero() { // a server may end a session at any time
@@ -53,7 +44,8 @@ func viewsOf(ctx context.Context, t *check.T) []view {
 					session, list = again, check.ListAllTools(ctx, again)
 				}
 			}
-			return named(name, list.Tools)
+			tool, _ := list.Find(name)
+			return tool
 		}})
 	}
 	look(views)
@@ -66,25 +58,23 @@ func look(views []view) {
 	}
 }
 
-// named is the tool of that name; nil: there is none.
-func named(name string, tools []check.Tool) check.Tool {
-	if i := slices.IndexFunc(tools, func(tool check.Tool) bool { return tool.Name() == name }); i >= 0 {
-		return tools[i]
-	}
-	return nil
+// inFrisian is the client with a language in each of its requests.
+func inFrisian(c check.Client) check.Client {
+	header := map[string]string{"Accept-Language": "fy"}
+	maps.Copy(header, c.Creds.Header)
+	c.Creds.Header = header
+	return c
 }
 
-// allShow tests that every view shows the arriving method with the schema, or does not show it where the schema is "". Each is asked by poll.
-func allShow(t *check.T, views []view, schema, when string, poll func(func() bool) bool) {
-	want := "the tool " + scenario.Arrival
-	if schema == "" {
-		want = "no tool " + scenario.Arrival
-	} else if schema == scenario.ArrivalNew {
-		want = "the new schema of " + scenario.Arrival
-	}
+// poll asks until done, for as long as a view may show the state before, and reports whether it was done.
+type poll func(ctx context.Context, done func() bool) bool
+
+// allShow tests that every view shows the arriving method with the schema, or none where the schema is "".
+func allShow(ctx context.Context, t *check.T, views []view, schema, when string, until poll) {
+	want := map[string]string{"": "no tool ", scenario.ArrivalOld: "the tool ", scenario.ArrivalNew: "the new schema of "}[schema] + scenario.Arrival
 	for _, v := range views {
 		fault := ""
-		poll(func() bool {
+		until(ctx, func() bool {
 			tool := v.tool()
 			switch {
 			case schema == "" && tool == nil:
@@ -113,5 +103,5 @@ func ofTheAgent(t *check.T, views []view) []view {
 	return slices.DeleteFunc(slices.Clone(views), func(v view) bool { return v.others })
 }
 
-// once is a poll that asks once.
-func once(done func() bool) bool { return done() }
+// once asks a single time.
+func once(_ context.Context, done func() bool) bool { return done() }

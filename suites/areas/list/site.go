@@ -170,15 +170,14 @@ func changeBetweenPages(ctx context.Context, t *check.T) {
 
 	first = caller.List(ctx)
 	shown := first.Names()
-	if first.NextCursor() == "" || !t.ShowsSoon() {
+	if first.NextCursor() == "" {
 		return
 	}
 	observer.List(ctx)
 	site = t.Drupal.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return !slices.Contains(shown, t.ToolName(m.ID)) })
 	t.Drupal.Mock.SetSite(site)
-	gone := func() bool { return observer.List(ctx).NextCursor() == "" }
-	if t.Await(ctx, gone) {
+	if t.Await(ctx, func() bool { return observer.List(ctx).NextCursor() == "" }) {
 		behind := caller.List(ctx, first.NextCursor())
 		t.Row(caller.Who, "", "when all tools behind a page are gone", func() {
 			t.Expect(scenario.ShowsAny(behind, shown)).To(BeFalse(), check.Mismatch(behind.Subject(), "no tool of the page before, or 400 invalid_cursor", "tools that were there before"))

@@ -266,7 +266,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	})
 }
 
-// beyond is how many tools are more than the usual bound of 1,000.
+// beyond is a usual bound of how many tools a bridge looks at.
 const beyond = 1000
 
 // pageBeyond follows the cursors to the page behind so many tools.
