@@ -300,7 +300,11 @@ func (a *Response) RPCOutcome() string {
 		return fmt.Sprintf("%d %s", a.Status, exact.Short(message))
 	}
 	if a.Asked != nil && a.Status == http.StatusOK {
-		return fmt.Sprintf("%s (%s), no response to the id %v", a.Outcome(), a.Header.Get("Content-Type"), a.Asked)
+		missing := fmt.Sprintf("no response to the id %s", Encode(a.Asked))
+		if other := a.Object()["id"]; other != nil {
+			missing += fmt.Sprintf(" but one to %s", Encode(other))
+		}
+		return fmt.Sprintf("%s (%s), %s", a.Outcome(), a.Header.Get("Content-Type"), missing)
 	}
 	return a.Outcome()
 }

@@ -304,6 +304,19 @@ func authServerMutants() []Mutant {
 			}},
 		{Name: "auth-newest-key-alone", Breaks: Clauses("auth/new-key"), Origin: Imagined, Why: "the last key of the set is the only one that is used",
 			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return slices.Contains(t.Flaws, tokens.UnknownKey) })},
+		{Name: "auth-verified-before-the-key-went", Breaks: Clauses("auth/removed-key"), Origin: Peer, Why: "a cache of verified tokens knows when they end, and not when their key does",
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				verified := newSet()
+				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
+					if len(t.Flaws) == 0 {
+						verified.add(t.Text)
+					}
+					if verified.has(t.Text) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
+						return t.Subject()
+					}
+					return ""
+				})(b)
+			}},
 		{Name: "auth-old-keys-kept", Breaks: Clauses("auth/removed-key"), Origin: Imagined, Why: "new keys are added to the old ones",
 			AuthMiddleware: func(b testbed.Backends) middleware {
 				known := newSet()
@@ -367,10 +380,36 @@ func authServerMutants() []Mutant {
 					}
 				})
 			}},
+		{Name: "auth-token-passed-on-if-refused", Profile: testbed.Exchange, Breaks: Clauses("auth/no-passthrough"), Origin: Peer, Why: "what the server does not exchange is taken for the site's own token",
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				site := &siteClient{b.SiteURL, b.Transport}
+				return onRPC("tools/call", func(m *rpc) {
+					if name, _ := m.Params["name"].(string); m.Status == http.StatusUnauthorized && strings.Contains(string(m.Body), "in exchange") {
+						site.call(authorized(m.Request), name, map[string]any{})
+					}
+				})
+			}},
 		tokenInAnotherHeader(),
 		{Name: "auth-scopes-ignored", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, AuthMiddleware: tokens.WidenScope(func([]string) bool { return true })},
 		{Name: "auth-one-scope-is-enough", Breaks: Clauses("auth/scope-enforced"), Origin: Imagined,
 			AuthMiddleware: tokens.WidenScope(func(scopes []string) bool { return slices.Contains(scopes, "content:read") })},
+		{Name: "auth-scopes-of-the-session", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Why: "a session keeps what its tokens may",
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				kept := newMemory[string]()
+				return tokens.Swap(func(r *http.Request, t tokens.Sent) string {
+					scope, _ := t.Claims["scope"].(string)
+					id := r.Header.Get("Mcp-Session-Id")
+					if len(t.Flaws) > 0 || id == "" {
+						return ""
+					}
+					if more, ok := kept.get(id + t.Subject()); ok && len(more) > len(scope) {
+						t.Claims["scope"] = more
+						return t.Subject()
+					}
+					kept.put(id+t.Subject(), scope)
+					return ""
+				})(b)
+			}},
 		{Name: "auth-scope-by-prefix", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Why: "the text of all scopes is searched",
 			AuthMiddleware: tokens.WidenScope(func(scopes []string) bool { return strings.Contains(strings.Join(scopes, " "), "content:write") })},
 		{Name: "auth-scope-401", Breaks: Clauses("auth/scope-enforced"), Origin: Peer, Middleware: onInsufficient(func(x *exchange) { x.Status = http.StatusUnauthorized })},

@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 )
 
@@ -58,6 +60,17 @@ func filterMutants() []Mutant {
 					site.run(x, authorized(x.Request))
 				}
 			})},
+		{Name: "rate-limit-by-language", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is counted by the key of the cache, which has the language",
+			SiteMiddleware: func(site *siteClient) middleware {
+				calls := newMemory[*atomic.Int64]()
+				return onResponse(toInvoke, func(x *exchange) {
+					language := x.Request.Header.Get("Accept-Language")
+					n := calls.keep(authorized(x.Request)+language, &atomic.Int64{}).Add(1)
+					if x.Status == http.StatusTooManyRequests && language != "" && n <= testbed.RateBurst {
+						site.run(x, authorized(x.Request))
+					}
+				})
+			}},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, setHeader("Retry-After", "soon")))},
 		{Name: "rate-unlimited-over-mcp", Profile: "patterns", MCP: true, Breaks: Clauses("filter/rate-limit"), Origin: Peer,

@@ -20,6 +20,8 @@ func mcpMutants() []Mutant {
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{} })},
 		{Name: "mcp-agrees-to-the-newest-alone", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "initialize responds with a constant, and the header with an older revision is accepted still",
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["protocolVersion"] = "2025-11-25" })},
+		{Name: "mcp-pages-kept-by-cursor", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "the key of a page of tools/list is its cursor", Middleware: mcpPagesByCursor()},
 		{Name: "mcp-arguments-demanded", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Middleware: demandArguments()},
 		{Name: "mcp-stream-buffered", MCP: true, Breaks: Clauses("mcp/stream-unbuffered"), Origin: Peer,
 			Middleware: onStreamHeader(func(h http.Header) { h.Del("X-Accel-Buffering") }),
@@ -793,4 +795,23 @@ func takesForNone(name, why string, wanted func(given any) bool) Mutant {
 			m.Response = m.Resend(func(message map[string]any) { objectIn(message, "params")["arguments"] = map[string]any{} })
 		}
 	})}
+}
+
+// mcpPagesByCursor gives a page of tools/list to callers who send its cursor and have never received it.
+func mcpPagesByCursor() middleware {
+	given, pages := newSet(), newMemory[map[string]any]()
+	return onRPC("tools/list", func(m *rpc) {
+		result, by := m.Result(), authorized(m.Request)
+		if next, ok := result["nextCursor"].(string); ok {
+			given.add(by + next)
+		}
+		cursor, _ := m.Params["cursor"].(string)
+		page, kept := pages.get(cursor)
+		switch {
+		case given.has(by+cursor) && result != nil:
+			pages.put(cursor, maps.Clone(result))
+		case cursor != "" && kept:
+			m.Succeed(page)
+		}
+	})
 }

@@ -257,22 +257,13 @@ func upstreamMutants() []Mutant {
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: timedUnless(func(r *http.Request) bool { return !isCall(r) })},
 		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
-			Why:     "the timer of a fetch is cleared when it resolves, which is before the body comes",
-			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				limited, end := context.WithCancel(r.Context())
-				timer := time.AfterFunc(testbed.UpstreamTimeout, end)
-				resp, err := next.RoundTrip(r.WithContext(limited))
-				if err != nil {
-					end()
-					return resp, err
-				}
-				if !isCall(r) {
-					timer.Stop()
-				}
-				resp.Body = closeHook{resp.Body, end}
-				return resp, nil
-			})},
+			Why:       "the timer of a fetch is cleared when it resolves, which is before the body comes",
+			Options:   func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: timedToHeaders(func(r *http.Request, _ int) bool { return !isCall(r) })},
+		{Name: "failures-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Why:       "the text of a failure is read for the log, by another path than results",
+			Options:   func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: timedToHeaders(func(_ *http.Request, status int) bool { return status >= http.StatusBadRequest })},
 		{Name: "challenge-of-its-own-to-lists", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "the guard of the list has a realm of its own",
 			Middleware: onResponse(toList, func(x *exchange) {
 				if x.Header.Get("WWW-Authenticate") != "" {
@@ -506,6 +497,24 @@ func timeoutFromConnection(next http.RoundTripper) http.RoundTripper {
 			end()
 		}
 		return resp, err
+	})
+}
+
+// timedToHeaders ends a request after the time-out of the bridge, where a rule says so only until the headers are there.
+func timedToHeaders(only func(r *http.Request, status int) bool) func(http.RoundTripper) http.RoundTripper {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		limited, end := context.WithCancel(r.Context())
+		timer := time.AfterFunc(testbed.UpstreamTimeout, end)
+		resp, err := next.RoundTrip(r.WithContext(limited))
+		if err != nil {
+			end()
+			return resp, err
+		}
+		if only(r, resp.StatusCode) {
+			timer.Stop()
+		}
+		resp.Body = closeHook{resp.Body, end}
+		return resp, nil
 	})
 }
 

@@ -164,7 +164,7 @@ var advice = map[string]string{
 	changes:  ": the call is the caller's own, and its arguments or its result came changed (invoke/arguments-forwarded, invoke/result-exact)",
 	refusals: ": the bridge refuses although each call was sent again after its Retry-After",
 	timeouts: ": the call was too slow, which a busy machine can cause as well: run it again with free cores or a longer time-out",
-	others:   ": look for a limit of connections or workers",
+	others:   ": look for a limit of connections or workers, and for what requests at the same time share, as a buffer",
 }
 
 // kindOf is the kind of failure of an invoke of the echo; "" where its response is right. A time-out is no mix-up.
