@@ -368,7 +368,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 			}
 			return &notReadyError{reason: fmt.Sprintf("the bridge %q ended before it was ready: %s%s%s", p.command, how, hint(p.cmd.Args), p.log.tail())}
 		case <-limit.Done():
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || last.busy { // the run says what is wrong with the site
 				return nil
 			}
 			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond as a bridge to %s %s at %s within %s (--ready-timeout); last seen: %s%s",
@@ -389,6 +389,7 @@ var (
 // sighting is what responds at the address of the bridge.
 type sighting struct {
 	bridge  bool   // it is a bridge
+	busy    bool   // which says that it is not ready, and when it may be
 	strange bool   // it is something else, and no gateway whose server is not up yet
 	seen    string // in words
 }
@@ -415,6 +416,8 @@ func look(ctx context.Context, via *http.Client, url string, ask question) sight
 	envelope := len(words.Error.Code) > 0 && words.Error.Code[0] == '"'
 	s := sighting{seen: strings.TrimSpace(fmt.Sprintf("%d %s", status, exact.Cut(client.OneLine(string(body)), 120)))}
 	switch {
+	case envelope && unavailable && header.Get("Retry-After") != "":
+		s.busy = true
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, envelope, words.JSONRPC != "" && !unavailable,
 		status == http.StatusOK && (words.Tools != nil || strings.HasPrefix(header.Get("Content-Type"), "text/event-stream")):
 		s.bridge = true

@@ -2,10 +2,14 @@ package scenario
 
 import (
 	"context"
+	"net"
 	"time"
+
+	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
@@ -57,4 +61,20 @@ func Recovers(ctx context.Context, t *check.T, call check.Invocation) check.Find
 		return check.Finding{}
 	}
 	return check.Mismatch(r.Subject(), "a success once the site is well", r.Outcome())
+}
+
+// LocalAddresses are those on this machine by which the bridge has reached the site since the last Mark.
+func LocalAddresses(t *check.T) []string {
+	var all []string
+	for _, entry := range t.Upstream.Journal() {
+		if host, _, err := net.SplitHostPort(entry.Host); err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
+			all = append(all, entry.Host)
+		}
+	}
+	return all
+}
+
+// NameTheSite matches a response that contains one of the addresses.
+func NameTheSite(addresses []string) types.GomegaMatcher {
+	return match.ContainAnyOf(addresses, "to contain the site's address, in a header or in the body")
 }

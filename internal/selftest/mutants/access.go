@@ -300,6 +300,19 @@ func accessMutants() []Mutant {
 			SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), setHeader("X-Method-Provider", "jsonrpc"))},
 		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: useFirstToken(toList)},
 		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: useFirstToken(toInvoke)},
+		{Name: "anonymous-list-lacks-one", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Middleware: onList(func(p *page) {
+			if p.anonymous() && len(p.Tools) > 0 {
+				p.Tools = p.Tools[1:]
+			}
+		})},
+		{Name: "anonymous-tools-without-output", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Why: "what anonymous callers see is built by itself",
+			Middleware: onList(func(p *page) {
+				for _, shown := range p.Tools {
+					if p.anonymous() {
+						delete(shown.(tool), "outputSchema")
+					}
+				}
+			})},
 		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) {
 			if x.anonymous() {
 				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")

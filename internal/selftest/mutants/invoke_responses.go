@@ -307,6 +307,18 @@ func invokeErrorMutants() []Mutant {
 			})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
 			Transport: resendCalls(func(*http.Request, *http.Response, error) bool { return true })},
+		{Name: "calls-with-tokens-twice", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "the client that renews tokens repeats what it has sent",
+			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool {
+				return err == nil && strings.HasPrefix(authorized(r), "Bearer ")
+			})},
+		{Name: "stateless-calls-twice", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "the revision without sessions has a path of its own",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onRPC("tools/call", func(m *rpc) {
+					if name, _ := m.Params["name"].(string); m.Request.Header.Get("MCP-Protocol-Version") == "2026-07-28" && m.Result() != nil && m.Result()["isError"] != true {
+						site.call(authorized(m.Request), name, m.Params["arguments"])
+					}
+				})
+			}},
 		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"),
 			MayFail: Clauses("access/bad-credentials", "upstream/valid-jsonrpc", "upstream/http-error", "upstream/cancel"), Origin: Module,
 			Middleware: repeatResponse(http.StatusOK)}, // a call of an earlier check is not sent

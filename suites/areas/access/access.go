@@ -41,7 +41,7 @@ var Checks = []check.Check{
 	{ID: "access/bad-credentials", TellsApart: true, ByMock: true, Sees: check.Front, Guesses: 9, Run: badCredentials},
 	{ID: "access/no-cross-talk", TellsApart: true, Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
 	{ID: "access/credentials-forwarded", TellsApart: true, Sees: check.Site, ByMCP: true, Guesses: 1, Run: credentialsForwarded, WithoutSite: callsAsCaller},
-	{ID: "access/credentials-kept-secret", Beside: "errors/envelope", Sees: check.Site, Guesses: 4, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
+	{ID: "access/credentials-kept-secret", Beside: "errors/envelope", Sees: check.Site, Guesses: 7, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
 	{ID: "access/per-credential", TellsApart: true, Sees: check.Site, ByMCP: true, Run: perCredential},
 }
 
@@ -204,13 +204,13 @@ func permissionRevoked(ctx context.Context, t *check.T) {
 		if len(tool.Access) == 0 && len(left) > 0 {
 			continue
 		}
-		for _, a := range authentications(t) {
+		for _, a := range scenario.Authentications(t) {
 			who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-			caller := a.client(t, who)
+			caller := a.Client(t, who)
 			caller.List(ctx)
 			caller.Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 			t.Drupal.Permit(who, left...)
-			t.Row(who, tool.Name, "after losing "+lost+", authenticated by "+a.name, func() {
+			t.Row(who, tool.Name, "after losing "+lost+", authenticated by "+a.Name, func() {
 				if len(left) == 1 { // as the site refuses who has none
 					defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: http.StatusForbidden, Body: `{"message":"Access denied."}`, Route: route.JSONRPC, User: string(who)})()
 				}
@@ -236,8 +236,19 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
 	listed, described := anonymous.List(ctx), anonymous.Describe(ctx, me.Name)
 	t.Expect(listed).To(match.HaveStatus(200))
-	names := anonymous.MustListAll(ctx).Names()
+	all := anonymous.MustListAll(ctx)
+	testEachShown(t, check.Anonymous, all)
+	names := all.Names()
 	t.Expect(names).To(ContainElement(me.Name), check.Mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
+	agents := t.As(check.Agent).MustListShared(ctx)
+	t.EachTool(all, func(page *check.Response, tool check.Tool) {
+		m := scenario.MethodOf(t, tool.Name())
+		own, known := agents.Find(tool.Name())
+		if !known || m == nil || slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Drupal != nil }) {
+			return // what a field refers to depends on who asks
+		}
+		t.Expect(page).To(match.HaveTool(tool, "the tool as the agent is shown it", func(tool check.Tool) string { return match.Difference(map[string]any(own), map[string]any(tool)) }))
+	})
 	t.Expect(described).To(match.HaveStatus(200))
 	t.Each([]*check.Response{listed, described}, func(r *check.Response) { // what a shared cache stored, every caller would get
 		if !r.IsView() {

@@ -34,9 +34,9 @@ func badCredentials(ctx context.Context, t *check.T) {
 		gone = t.Drupal.NewUser(t.Permissions(check.Agent)...)
 		t.As(gone).List(ctx).MustSucceed()
 	}
-	for _, a := range authentications(t) {
-		a.client(t, victim).List(ctx)
-		a.client(t, gone).List(ctx)
+	for _, a := range scenario.Authentications(t) {
+		a.Client(t, victim).List(ctx)
+		a.Client(t, gone).List(ctx)
 	}
 	if !t.Spares() && t.Drupal != nil {
 		wrongDuringRight(ctx, t, anonymousList)
@@ -86,8 +86,8 @@ func badCredentials(ctx context.Context, t *check.T) {
 	creds, _ = t.CredentialsOf(gone)
 	revoked := t.With("revoked credentials", creds)
 	var others []check.Client
-	for _, a := range authentications(t) {
-		others = append(others, t.With(check.Identity("revoked: "+a.name), a.of(gone)))
+	for _, a := range scenario.Authentications(t) {
+		others = append(others, t.With(check.Identity("revoked: "+a.Name), a.Of(gone)))
 	}
 	revoke(t, gone)
 	for _, c := range others {
@@ -171,10 +171,10 @@ func wrongByMCP(ctx context.Context, t *check.T, who check.Identity, wrong check
 
 // rightAfterWrong tests that wrong credentials of an account do not keep its right ones from working.
 func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
-	for _, a := range authentications(t) {
+	for _, a := range scenario.Authentications(t) {
 		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-		right, wrong := a.client(t, who).WithoutWaiting(), t.With("wrong credentials", altered(a.of(who)))
-		t.Row(who, "", a.name+" after a wrong one", func() {
+		right, wrong := a.Client(t, who).WithoutWaiting(), t.With("wrong credentials", altered(a.Of(who)))
+		t.Row(who, "", a.Name+" after a wrong one", func() {
 			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
 				return // access/credentials-forwarded tests that
 			}
@@ -182,10 +182,10 @@ func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
 			t.Expect(right.List(ctx)).To(match.BeSuccess())
 			if !t.Spares() { // one whom the bridge has never seen
 				newcomer := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-				t.With("wrong credentials", altered(a.of(newcomer))).List(ctx)
-				t.Expect(a.client(t, newcomer).WithoutWaiting().List(ctx)).To(match.BeSuccess(), "for the first time")
+				t.With("wrong credentials", altered(a.Of(newcomer))).List(ctx)
+				t.Expect(a.Client(t, newcomer).WithoutWaiting().List(ctx)).To(match.BeSuccess(), "for the first time")
 			}
-			if a.name == aPassword && t.Spares() {
+			if a.Name == scenario.Password && t.Spares() {
 				return // one is counted
 			}
 			wrong.Invoke(ctx, me.Name, me.Arguments)
@@ -229,8 +229,8 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 	t.As(check.Agent).Describe(ctx, me.Name).MustSucceed()
 	t.As(check.Agent).Invoke(ctx, special, check.Args{}).MustSucceed()
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-	kinds := slices.DeleteFunc(authentications(t), func(a authentication) bool { // those that a stranger may list by: others have to, too
-		return !t.Poll(ctx, func() bool { return a.client(t, stranger).List(ctx).Succeeded() })
+	kinds := slices.DeleteFunc(scenario.Authentications(t), func(a scenario.Authentication) bool { // those that a stranger may list by: others have to, too
+		return !t.Poll(ctx, func() bool { return a.Client(t, stranger).List(ctx).Succeeded() })
 	})
 	var disarm []func()
 	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
@@ -242,7 +242,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		who := callers[i%len(callers)]
 		conversations[i] = conversation{who: who, client: t.As(who), name: fmt.Sprintf("no.such.%d.tool", i), describes: i%2 == 0}
 		if len(kinds) > 0 {
-			conversations[i].client = kinds[i/len(callers)%len(kinds)].client(t, who)
+			conversations[i].client = kinds[i/len(callers)%len(kinds)].Client(t, who)
 		}
 	}
 	check.AtOnce(cold, func(i int) { // while nothing is cached
@@ -333,7 +333,7 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 			})
 		}
 	}
-	if len(kinds) > 0 && kinds[0].name == aPassword {
+	if len(kinds) > 0 && kinds[0].Name == scenario.Password {
 		pair := newCallers()
 		listOfTwo(ctx, t, pair[1], pair[0])
 	}
@@ -341,13 +341,13 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 		for _, who := range callers { // one right after the other, while the first is cached
 			r := listWithOddCookie(ctx, t, who, a)
 			if !r.Succeeded() {
-				r = a.client(t, who).List(ctx)
+				r = a.Client(t, who).List(ctx)
 			}
-			t.Row(who, "", "list, authenticated by "+a.name, func() { t.Expect(r).To(showSameTools(alone[who].list)) })
+			t.Row(who, "", "list, authenticated by "+a.Name, func() { t.Expect(r).To(showSameTools(alone[who].list)) })
 		}
 		for _, who := range callers {
-			if r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+a.name, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
+			if r := a.Client(t, who).Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
+				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+a.Name, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
 			}
 		}
 	}
@@ -355,9 +355,9 @@ func noCrossTalk(ctx context.Context, t *check.T) {
 
 // listWithOddCookie lists with a cookie that says nothing of the caller, before the session where that is one: a cache that looks at the
 // first cookie takes all callers for one.
-func listWithOddCookie(ctx context.Context, t *check.T, who check.Identity, a authentication) *check.Response {
+func listWithOddCookie(ctx context.Context, t *check.T, who check.Identity, a scenario.Authentication) *check.Response {
 	const odd = "theme=dark"
-	creds, header := a.of(who), http.Header{"Accept-Language": {"fy"}} // nor may the language be all that a cache looks at
+	creds, header := a.Of(who), http.Header{"Accept-Language": {"fy"}} // nor may the language be all that a cache looks at
 	if creds.Cookie != "" {
 		creds.Cookie = odd + "; " + creds.Cookie
 	} else {
@@ -404,6 +404,16 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{}),
 		t.With("an unknown scheme", check.Credentials{Header: map[string]string{"Authorization": "Negotiate " + secretOfScheme}}).List(ctx)},
 		func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(append(secrets, secretOfScheme))) })
+	if own, _ := t.CredentialsOf(check.Agent); own.User != "" && !t.Spares() { // which an error may repeat so that it can be seen what is wrong
+		pair := own.User + ":" + own.Password
+		unpadded := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(pair)), "=")
+		for what, header := range check.InOrder(map[string]string{"without padding": unpadded, "without base64": pair, "with a blank within": unpadded[:8] + " " + unpadded[8:]}) {
+			t.Row(check.Agent, "", "malformed credentials, "+what, func() {
+				r := t.With("malformed credentials", check.Credentials{Header: map[string]string{"Authorization": "Basic " + header}}).List(ctx)
+				t.Expect(r).NotTo(match.HoldSecret(append(secrets, unpadded, header)))
+			})
+		}
+	}
 	for name, creds := range check.InOrder(agentAuthentications(t)) {
 		caller := t.With(check.Identity(name), creds)
 		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}),

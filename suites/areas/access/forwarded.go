@@ -60,11 +60,11 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 			}
 		})
 	}
-	for _, a := range authentications(t) {
+	for _, a := range scenario.Authentications(t) {
 		for _, who := range []check.Identity{check.Agent, fresh} {
-			t.Row(who, me.Name, "authenticated by "+a.name, func() {
+			t.Row(who, me.Name, "authenticated by "+a.Name, func() {
 				t.Drupal.Mark()
-				r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments)
+				r := a.Client(t, who).Invoke(ctx, me.Name, me.Arguments)
 				expectCallsOf(t, who)
 				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
 			})
@@ -77,14 +77,17 @@ func credentialsForwarded(ctx context.Context, t *check.T) {
 }
 
 // forwardedByMCP tests that tools/call forwards each kind of credentials that the three endpoints take.
-func forwardedByMCP(ctx context.Context, t *check.T, a authentication, me scenario.Sample) {
+func forwardedByMCP(ctx context.Context, t *check.T, a scenario.Authentication, me scenario.Sample) {
 	if !t.Claims("mcp") {
 		return
 	}
-	s, opened := a.client(t, check.Agent).AnyMCP(ctx)
-	t.Row(check.Agent, me.Name, "by tools/call, authenticated by "+a.name, func() {
-		if !opened {
-			return // mcp/initialize tests that
+	s, opened := a.Client(t, check.Agent).AnyMCP(ctx)
+	t.Row(check.Agent, me.Name, "by tools/call, authenticated by "+a.Name, func() {
+		if _, usual := t.As(check.Agent).AnyMCP(ctx); !opened && usual { // else mcp/initialize fails
+			t.Blame(s.Opened)
+			t.Fail(check.Mismatch("MCP as agent, authenticated by "+a.Name, "a session, as the three endpoints take these credentials", s.Opened.RPCOutcome()))
+		} else if !opened {
+			return
 		}
 		t.Drupal.Mark()
 		r := s.CallTool(ctx, me.Name, me.Arguments)
@@ -119,8 +122,8 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 	// The value of one has characters that RFC 6265 does not allow: browsers send it all the same.
 	const before, after = "has_js=1; prefs={\"a\":1}; consent={stamp:'x=',necessary:true}; rate=100%; ", "last=yes"
 	cookies := map[string]string{"Cookie": before + after}
-	for _, a := range authentications(t) {
-		switch creds := a.of(who); {
+	for _, a := range scenario.Authentications(t) {
+		switch creds := a.Of(who); {
 		case creds.Token != "":
 			if t.Claims("auth-bearer") {
 				creds.Token = traps.Tokens[0][0] + creds.Token + traps.Tokens[0][1]
@@ -136,7 +139,7 @@ func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sa
 			}
 			named := unusualAccount(t, 2)
 			setPassword(t, named, traps.Passwords[4])
-			forwarded(named, "a user name with signs and a blank", a.of(named))
+			forwarded(named, "a user name with signs and a blank", a.Of(named))
 		}
 	}
 }
@@ -165,13 +168,13 @@ func changeAccount(t *check.T, who check.Identity, change func(*fixtures.User)) 
 // deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call
 // of a tool that the bridge still lets the caller run.
 func deniedCallsKeepTheCaller(ctx context.Context, t *check.T, denied string, me scenario.Sample) {
-	for _, a := range authentications(t) {
+	for _, a := range scenario.Authentications(t) {
 		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
-		caller := a.client(t, who)
+		caller := a.Client(t, who)
 		caller.List(ctx)
 		caller.Invoke(ctx, denied, check.Args{})
 		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		t.Row(who, denied, "the permission is revoked, authenticated by "+a.name, func() {
+		t.Row(who, denied, "the permission is revoked, authenticated by "+a.Name, func() {
 			t.Drupal.Mark()
 			caller.Invoke(ctx, denied, check.Args{})
 			expectCallsOf(t, who)

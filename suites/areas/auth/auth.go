@@ -305,5 +305,13 @@ func queryToken(ctx context.Context, t *check.T) {
 			d.Expect(r).To(match.HaveRunNothing(d.Upstream), "the token in the query alone")
 		})
 	}
+	if s := d.right; s.ID != "" { // a stream is opened by another method, and maybe read by other code
+		d.Row(check.Agent, "", "in the query of GET", func() {
+			header := s.Headers("", nil)
+			header.Set("Accept", "text/event-stream")
+			d.Expect(without.Client.Send(ctx, check.Request{Path: check.MCPPath, Raw: "access_token=" + token, Header: header,
+				Until: func([]byte) bool { return true }})).To(match.BeRefusedWith(401, 405), "the token in the query alone")
+		})
+	}
 	d.stillServes(ctx)
 }

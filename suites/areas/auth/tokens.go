@@ -99,13 +99,19 @@ func wrongSignature(d *door, as *authserver.Server) []row {
 	admin := encoded(string(client.Encode(others)))
 	middle := len(signature) / 2
 	altered := signature[:middle] + map[bool]string{true: "A", false: "B"}[signature[middle] != 'A'] + signature[middle+1:]
-	return []row{
+	rows := []row{
 		{"another account in the claims", header + "." + admin + "." + signature},
 		{"one character of the signature altered", header + "." + claims + "." + altered},
 		{"half of the signature", header + "." + claims + "." + signature[:middle]},
 		{"an empty signature", header + "." + claims + "."},
 		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: d.stranger().Key(), Header: map[string]any{"kid": d.keyID()}})},
 	}
+	if used := d.right.Client.Creds.Token; strings.Count(used, ".") == 2 { // which a bridge may remember by what it says
+		header, claims, _ := parts(used)
+		rows = append(rows, row{"an empty signature, of a token in use", header + "." + claims + "."},
+			row{"the signature of another token, of a token in use", header + "." + claims + "." + signature})
+	}
+	return rows
 }
 
 func unsigned(d *door, as *authserver.Server) []row {

@@ -172,7 +172,7 @@ func invalidate(ctx context.Context, t *check.T) {
 		check.NotTestable("the call that empties the bridge's cache is unknown: give the setting `invalidate` (method, path, identity)")
 	}
 	call := check.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
-	t.As(check.Agent).MustListAll(ctx)
+	before := t.As(check.Agent).MustListAll(ctx)
 	views := viewsOf(ctx, t)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	for _, who := range []check.Identity{check.Outsider, check.Anonymous} {
@@ -181,8 +181,17 @@ func invalidate(ctx context.Context, t *check.T) {
 		})
 	}
 	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
-	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
+	after := t.As(check.Agent).ListAll(ctx)
+	t.Expect(slices.Contains(after.Names(), t.ToolName(scenario.Arrival))).To(BeTrue(),
 		check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+	t.EachTool(before, func(_ *check.Response, tool check.Tool) {
+		now, _ := after.Find(tool.Name())
+		if tool.Name() != t.ToolName(scenario.Arrival) {
+			t.Expect(after.PageOf(tool.Name())).To(match.HaveTool(now, "the tool as it was before the invalidation, which nothing has changed", func(now check.Tool) string {
+				return match.Difference(map[string]any(tool), map[string]any(now))
+			}))
+		}
+	})
 	allShow(ctx, t, views, scenario.ArrivalOld, "after the invalidation", once)
 	invalidateMeanwhile(ctx, t, call)
 }
@@ -420,15 +429,18 @@ func removedTool(ctx context.Context, t *check.T) {
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
-	if !t.Several() {
+	hiddenAfter := func(what string) {
 		var names []string
 		beforeTTL(t)(ctx, func() bool {
 			names = t.As(check.Agent).ListAll(ctx).Names()
 			return !slices.Contains(names, t.ToolName(scenario.Arrival))
 		})
 		t.Expect(names).NotTo(ContainElement(t.ToolName(scenario.Arrival)),
-			check.Mismatch("list after the site refused a call by -32601", "no tool "+scenario.Arrival, "the tool"))
-		allShow(ctx, t, ofTheAgent(t, views), "", "after the site refused a call by -32601", beforeTTL(t))
+			check.Mismatch("list after the site refused "+what+" by -32601", "no tool "+scenario.Arrival, "the tool"))
+		allShow(ctx, t, ofTheAgent(t, views), "", "after the site refused "+what+" by -32601", beforeTTL(t))
+	}
+	if !t.Several() {
+		hiddenAfter("a call")
 	}
 	if other != nil {
 		called := other.Call(ctx, "tools/call", map[string]any{"name": t.ToolName(scenario.Arrival), "arguments": check.Args{scenario.ArrivalParam: "both"},
@@ -439,6 +451,16 @@ func removedTool(ctx context.Context, t *check.T) {
 		return !slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
 	})
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "after the tool left the list")
+
+	if s, opened := t.MCPBeside(ctx, check.Agent); opened && !t.Several() { // by which a bridge may learn of it on another path
+		t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+		scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+		look(views)
+		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
+		called := s.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})
+		t.Expect(called).To(match.BeProtocolError("-32602"), "a tools/call right after the method was removed")
+		hiddenAfter("a tools/call")
+	}
 }
 
 func version(ctx context.Context, t *check.T) {
@@ -470,8 +492,16 @@ func version(ctx context.Context, t *check.T) {
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
 	changed = t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
 	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+	zipped := func() *check.Response {
+		return t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+	}
+	compressed := zipped()
+	if tag := compressed.Header.Get("ETag"); tag != "" {
+		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"Accept-Encoding": {"gzip"}, "If-None-Match": {tag}}})
+		t.Expect(r).To(match.HaveStatus(304), "If-None-Match with the version of a compressed list")
+	}
 	reworded := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
-	reworded.Methods[0].Usage = "Arrived a while ago"
+	reworded.Methods[0].Usage = "Arrived long ago" // as long as the text before
 	t.Drupal.Mock.SetSite(reworded)
 	if t.Await(ctx, func() bool {
 		tool := t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool()
@@ -481,6 +511,9 @@ func version(ctx context.Context, t *check.T) {
 		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {changed.Header.Get("ETag")}}})
 		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a description alone")
 		changed = r
+		if slices.Contains(scenario.Listed(compressed, "Content-Encoding"), "gzip") {
+			t.Expect(zipped()).To(scenario.DecodeTo(r), "compressed, after a change of a description alone")
+		}
 	}
 	if !t.Claims("exposure-attribute") { // then annotations may be the bridge's own
 		return

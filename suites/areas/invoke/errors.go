@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -125,6 +124,10 @@ func executionError500(ctx context.Context, t *check.T) {
 	t.Row(check.Agent, tool.Name, "the site returns -32601", func() {
 		t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))
 	})
+	setBehaviour(t.Drupal, tool.ID, tool.Behaviour)
+	t.Await(ctx, func() bool { // a bridge may hide for a TTL what the site said it lacks, and other checks call it
+		return t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).Status != http.StatusNotFound
+	})
 }
 
 // rpcMethodNotFound is the JSON-RPC code of a method that the site does not have.
@@ -189,12 +192,12 @@ func semanticInvalid400(ctx context.Context, t *check.T) {
 func noTraceLeak(ctx context.Context, t *check.T) {
 	t.Mark()
 	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()
-	addresses := localAddresses(t)
+	addresses := scenario.LocalAddresses(t)
 	for _, refusal := range scenario.SendRefusals(ctx, t) {
 		t.Row(refusal.Who, "", refusal.What, func() {
 			t.Expect(refusal.Response).NotTo(match.HoldTrace())
 			if refusal.Response.Status != http.StatusUnauthorized { // a challenge may name where one logs in
-				t.Expect(refusal.Response).NotTo(match.ContainAnyOf(addresses, "to contain the site's address, in a header or in the body"))
+				t.Expect(refusal.Response).NotTo(scenario.NameTheSite(addresses))
 			}
 		})
 	}
@@ -204,6 +207,16 @@ func noTraceLeak(ctx context.Context, t *check.T) {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Status: http.StatusOK, Route: route.JSONRPC, ContentType: "application/json",
 				Body: `{"jsonrpc":"2.0","id":null,"error":` + sent + `}`})()
 			t.Expect(t.Call(ctx, known)).NotTo(match.HoldTrace())
+		})
+	}
+	for _, f := range []scenario.SiteFailure{
+		{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+		{Name: "an error page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
+	} {
+		t.Row(check.Agent, known.Tool, "the site sends "+f.Name, func() {
+			f.Fault.Route = route.JSONRPC
+			defer t.Upstream.Arm(f.Fault)()
+			t.Expect(t.Call(ctx, known)).NotTo(scenario.NameTheSite(addresses))
 		})
 	}
 	scenario.WaitRecovered(ctx, t, known) // what a bridge refuses itself has no trace
@@ -232,17 +245,6 @@ func noTraceLeak(ctx context.Context, t *check.T) {
 	if tested == 0 {
 		check.BlockedBy(check.Finding{Subject: "no method that throws an exception gets an error"}, "invoke/execution-error-500")
 	}
-}
-
-// localAddresses are those on this machine by which the bridge has reached the site since the last Mark.
-func localAddresses(t *check.T) []string {
-	var all []string
-	for _, entry := range t.Upstream.Journal() {
-		if host, _, err := net.SplitHostPort(entry.Host); err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
-			all = append(all, entry.Host)
-		}
-	}
-	return all
 }
 
 // keepErrorData matches a refusal that keeps the JSON-RPC error's code and data in its own data. PHP's own text in

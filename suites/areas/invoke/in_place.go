@@ -84,6 +84,7 @@ func allowedExecutionError(ctx context.Context, t *check.T) {
 		defer respondWith(t, fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"})()
 		t.Expect(t.Call(ctx, call)).To(match.BeRefused(404, "tool_not_found"))
 	})
+	t.Await(ctx, func() bool { return t.Call(ctx, call).Status != http.StatusNotFound }) // as executionError500 does
 }
 
 func allowedErrorDataKept(ctx context.Context, t *check.T) {

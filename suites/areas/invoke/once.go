@@ -18,6 +18,46 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
+// runsOnceElsewhere calls a tool otherwise than the agent does at the three endpoints: in other ways, and by MCP in every revision.
+func runsOnceElsewhere(ctx context.Context, t *check.T) {
+	var revisions []check.Revision
+	if t.Claims("mcp") && !t.Alone() {
+		revisions = append(revisions, check.MCP2025November, check.MCP2025June)
+		if t.Claims("mcp-2026") {
+			revisions = append(revisions, check.MCP2026July)
+		}
+	}
+	test := func(way scenario.Way, how string, call func(tool scenario.Sample) *check.Response) {
+		counted := scenario.Samples(t, way.Who, fixtures.Count, fixtures.Value)
+		if len(counted) == 0 {
+			return
+		}
+		t.Row(way.Who, counted[0].Name, way.Name+how, func() {
+			t.Drupal.Mark()
+			if r := call(counted[0]); r != nil && !r.IsError() { // else access/credentials-forwarded or mcp/initialize fails
+				t.Expect(r).To(match.HaveRun(t.Upstream, counted[0].ID, 1))
+			}
+		})
+	}
+	byMCP := func(way scenario.Way, revision check.Revision) {
+		test(way, " by tools/call in "+string(revision), func(tool scenario.Sample) *check.Response {
+			if s := way.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+				return s.CallTool(ctx, tool.Name, tool.Arguments)
+			}
+			return nil
+		})
+	}
+	for _, revision := range revisions {
+		byMCP(scenario.Way{Client: t.As(check.Agent), Name: "the agent"}, revision)
+	}
+	for i, way := range scenario.OtherWays(t) {
+		test(way, "", func(tool scenario.Sample) *check.Response { return way.Invoke(ctx, tool.Name, tool.Arguments) })
+		if len(revisions) > 0 {
+			byMCP(way, revisions[i%len(revisions)])
+		}
+	}
+}
+
 func runsOnce(ctx context.Context, t *check.T) {
 	tool := scenario.MustFind(t, check.Agent, fixtures.Count)[0]
 	t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
@@ -34,6 +74,13 @@ func runsOnce(ctx context.Context, t *check.T) {
 			t.Expect(r).To(match.HaveRun(t.Upstream, s.ID, 1))
 		})
 	}
+	if tool, sent := manyArguments(ctx, t); len(sent) > 0 {
+		t.Row(check.Agent, tool.Name, "with several arguments", func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, sent)).To(match.HaveRun(t.Upstream, tool.ID, 1))
+		})
+	}
+	runsOnceElsewhere(ctx, t)
 	invokeDuring := func(tool scenario.Sample, f scenario.SiteFailure) {
 		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true
 		t.Row(check.Agent, tool.Name, "the site sends "+f.Name, func() {
@@ -60,8 +107,12 @@ func runsOnce(ctx context.Context, t *check.T) {
 		})
 		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
-	for _, other := range oneOfEachHint(t) {
-		for _, f := range []scenario.SiteFailure{reset, closed} {
+	for i, other := range oneOfEachHint(t) {
+		failures := []scenario.SiteFailure{reset, closed}
+		if i == 0 { // read-only, most likely: what a client may repeat
+			failures = afterTheRun[:9]
+		}
+		for _, f := range failures {
 			if refused[other.Name] {
 				break
 			}

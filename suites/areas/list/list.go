@@ -200,6 +200,9 @@ func pagesCoverAllOnce(ctx context.Context, t *check.T) {
 		scenario.MustBeReadable(list)
 		eachListedOnce(t, list, scenario.MustShow(t, list.Pages[0].Who))
 	}
+	for _, way := range scenario.OtherCredentials(t) {
+		t.Row(way.Who, "", way.Name, func() { eachListedOnce(t, way.ListAll(ctx), scenario.MustShow(t, way.Who)) })
+	}
 	if t.HasFindings() || len(list.Pages) == 1 {
 		return
 	}

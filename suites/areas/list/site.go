@@ -143,38 +143,44 @@ func cursorNoLeak(ctx context.Context, t *check.T) {
 	})
 }
 
+// addedID is the method that takes the place of a removed one.
+const addedID = "content.changing.last"
+
 func changeBetweenPages(ctx context.Context, t *check.T) {
 	t.MustShowSoon()
 	steadyList(ctx, t)
 	caller := scenario.Serve(ctx, t, scenario.ManyMethods("content.changing.", 2*t.PageSize+1))
-	first := caller.List(ctx).MustSucceed("list/answers-json")
-	if first.NextCursor() == "" {
-		blockedByOnePage(check.Listing{Pages: []*check.Response{first}})
-	}
 	observer := scenario.NewCaller(t)
-	observer.List(ctx) // after the caller, so that its cached list is not older
-	removed := first.Tools()[0].Name()
-	site := t.Drupal.Site().Clone()
-	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return t.ToolName(m.ID) == removed })
-	added := site.Methods[0] // so that there are as many
-	added.ID = "content.changing.last"
-	site.Methods = append(site.Methods, added)
-	t.Drupal.Mock.SetSite(site)
-	if !t.Await(ctx, func() bool { return !scenario.ShowsAny(observer.List(ctx), []string{removed}) }) {
-		check.BlockedBy(check.Finding{Subject: "the bridge still lists a tool that was removed from the site"}, "fresh/ttl-expiry")
+	for _, replaced := range []bool{true, false} { // so that there are as many, or one less
+		first := caller.List(ctx).MustSucceed("list/answers-json")
+		if first.NextCursor() == "" {
+			blockedByOnePage(check.Listing{Pages: []*check.Response{first}})
+		}
+		observer.List(ctx) // after the caller, so that its cached list is not older
+		removed := first.Tools()[0].Name()
+		site := t.Drupal.Site().Clone()
+		site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return t.ToolName(m.ID) == removed })
+		if replaced {
+			added := site.Methods[0]
+			added.ID = addedID
+			site.Methods = append(site.Methods, added)
+		}
+		t.Drupal.Mock.SetSite(site)
+		if !t.Await(ctx, func() bool { return !scenario.ShowsAny(observer.List(ctx), []string{removed}) }) {
+			check.BlockedBy(check.Finding{Subject: "the bridge still lists a tool that was removed from the site"}, "fresh/ttl-expiry")
+		}
+		rest := follow(ctx, caller, first)
+		unchanged := slices.DeleteFunc(t.Visible(caller.Who), func(name string) bool { return replaced && name == t.ToolName(addedID) })
+		t.Expect(rest).To(keepUnchangedTools(unchanged))
 	}
 
-	rest := follow(ctx, caller, first)
-	unchanged := slices.DeleteFunc(t.Visible(caller.Who), func(name string) bool { return name == t.ToolName(added.ID) })
-	t.Expect(rest).To(keepUnchangedTools(unchanged))
-
-	first = caller.List(ctx)
+	first := caller.List(ctx)
 	shown := first.Names()
 	if first.NextCursor() == "" {
 		return
 	}
 	observer.List(ctx)
-	site = t.Drupal.Site().Clone()
+	site := t.Drupal.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return !slices.Contains(shown, t.ToolName(m.ID)) })
 	t.Drupal.Mock.SetSite(site)
 	if t.Await(ctx, func() bool { return observer.List(ctx).NextCursor() == "" }) {

@@ -77,7 +77,7 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 		for n := range each {
 			text := fmt.Sprintf("caller %d, call %d", i, n)
 			if i%8 > 0 { // larger than the buffers that are usual
-				text += strings.Repeat(fmt.Sprintf(", %d", i), 2500)
+				text += strings.Repeat(fmt.Sprintf(", %d", i), map[bool]int{true: 12_000, false: 2500}[i%2 == 0])
 			}
 			r := scenario.Delivered(ctx, t, func() *check.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
 			if r.Status == 0 && r.Err != client.ErrTimeout && t.Front() != nil && !e.ran(text) {

@@ -27,6 +27,7 @@ func timeout(ctx context.Context, t *check.T) {
 	}
 	call := mustRunAnyResult(ctx, t)
 	mustReach(ctx, t, call)
+	addresses := scenario.LocalAddresses(t)
 	wait := t.UpstreamTimeout
 	if t.Measures() { // then what was given may be a guess
 		wait = check.Measuring
@@ -61,6 +62,9 @@ func timeout(ctx context.Context, t *check.T) {
 	t.Row(call.Identity, call.Tool, "credentials of the request to the site", func() {
 		for _, r := range responses {
 			expectNoCredentials(t, r, "while the site hangs")
+			if r != nil {
+				t.Expect(r).NotTo(scenario.NameTheSite(addresses), "while the site hangs (invoke/no-trace-leak)")
+			}
 		}
 	})
 	if beside != nil {
@@ -150,7 +154,7 @@ const unknownLimit = "how long the bridge waits for the site is unknown: give --
 func listMayHaveExpired(t *check.T) bool {
 	kept := t.KeepsFor()
 	if t.Advance != nil || kept == 0 {
-		return false
+		return !t.Claims("discovery-cache") // then it may ask for one each time
 	}
 	if t.Several() { // of which another may have asked for the list that the journal shows
 		return true
