@@ -17,6 +17,9 @@ import (
 // MaxWhole is the longest body of a request that is kept whole beside a report, in bytes.
 const MaxWhole = 4 << 20
 
+// maxAllWhole bounds the sum of those that readBodies reads, in bytes: a small report can name a large file a thousand times.
+const maxAllWhole = 64 << 20
+
 // bodies is the folder beside a report that holds the bodies of requests that report.json has only in part.
 const bodies = "bodies"
 
@@ -62,6 +65,7 @@ func (r *Report) readBodies(dir string) error {
 		return fmt.Errorf("open the directory of the report: %w", err)
 	}
 	defer root.Close()
+	left := maxAllWhole
 	for m := range r.filed() {
 		file, err := root.Open(filepath.FromSlash(m.File))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -74,6 +78,8 @@ func (r *Report) readBodies(dir string) error {
 		file.Close()
 		if err == nil && len(m.Whole) > MaxWhole {
 			err = fmt.Errorf("it is larger than %d MiB", MaxWhole>>20)
+		} else if left -= len(m.Whole); err == nil && left < 0 {
+			err = fmt.Errorf("the bodies of the report are larger than %d MiB together: no report that bridgecheck wrote", maxAllWhole>>20)
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", m.File, err)

@@ -2,10 +2,12 @@ package reports_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,26 @@ func TestABodyThatIsNotThereIsNamed(t *testing.T) {
 	r := must.Get(reports.ReadFile(dir))(t)
 	blamed, _ := r.With(reports.Fail)[0].Blamed()
 	must.Refuse(blamed.NewRequest(t.Context(), os.Getenv))(t, "is not beside the report")
+}
+
+// A small report can name one large file as the body of each of its requests.
+func TestAReportsBodiesAreBoundedTogether(t *testing.T) {
+	dir := t.TempDir()
+	must.Do(t, format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir))
+	file := filepath.Join(dir, "report.json")
+	var report map[string]any
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(file))(t), &report))
+	for _, result := range report["results"].([]any) {
+		evidence := result.(map[string]any)["evidence"].([]any)
+		for _, e := range evidence {
+			if body := e.(map[string]any)["request"].(map[string]any)["file"]; body != nil {
+				must.Do(t, os.Truncate(filepath.Join(dir, body.(string)), reports.MaxWhole))
+				result.(map[string]any)["evidence"] = slices.Repeat(evidence, 17)
+			}
+		}
+	}
+	must.Do(t, os.WriteFile(file, must.Get(json.Marshal(report))(t), 0o644))
+	must.Refuse(reports.ReadFile(dir))(t, "64 MiB together", "17 bodies of 4 MiB are read")
 }
 
 // Anybody may have written a report: it names no file outside of its directory.

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -133,14 +135,30 @@ func TestHeadersRepeatArguments(t *testing.T) {
 		"missing":           {`{"region":"eu"}`, nil, false},
 		"for null":          {`{"region":null}`, map[string]string{"Region": "eu"}, false},
 		"null, and nothing": {`{"region":null}`, nil, true},
+		"below no object":   {`{"deep":[3]}`, map[string]string{"N": "3"}, false},
 	} {
 		h := http.Header{}
 		for k, v := range c.headers {
 			h.Set("Mcp-Param-"+k, v)
 		}
-		wrong := f.agreeOn(h, []byte(c.arguments))
+		wrong := f.agreeOn(t.Context(), h, []byte(c.arguments))
 		must.Expect(t, (wrong == nil) == c.agrees, "%s: agrees: %v, want %v", name, wrong == nil, c.agrees)
 	}
+}
+
+// A site may declare any number of them, and each call looks for all.
+func TestHeadersOfOneToolAreBounded(t *testing.T) {
+	var properties []string
+	for i := range mostHeaders + 1 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"H%d"}}}`, i, i))
+	}
+	f, listed := formOf(t, catalog.Definition{InputSchema: json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`)})
+	n := strings.Count(encoded(t, listed["inputSchema"]), headerKeyword)
+	must.Expect(t, n == mostHeaders && len(f.headers) == n, "x-mcp-header stands %d times, and %d headers are expected", n, len(f.headers))
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	wrong := f.agreeOn(gone, http.Header{}, []byte(`{}`))
+	must.Expect(t, wrong != nil && strings.Contains(wrong.message, "went away"), "a caller that left is told %+v", wrong)
 }
 
 func FuzzRead(f *testing.F) {

@@ -1,11 +1,15 @@
 package mcp
 
 import (
+	"context"
 	"encoding/base64"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
@@ -17,9 +21,12 @@ type header struct {
 
 const headerKeyword = "x-mcp-header"
 
+// mostHeaders bounds the headers of one tool: every call looks for each of their arguments.
+const mostHeaders = 32
+
 // headersOf finds the arguments that are repeated in headers. The keyword is taken off where it breaks the rules: for a
-// value that is no string, integer or boolean, with a name that is no HTTP token or that stands there twice; strict
-// clients drop a tool for it.
+// value that is no string, integer or boolean, with a name that is no HTTP token or that stands there twice (strict clients
+// drop a tool for it), and after the first mostHeaders.
 func headersOf(schema jsondoc.Value) (jsondoc.Value, []header) {
 	var found []header
 	taken := map[string]bool{}
@@ -29,7 +36,7 @@ func headersOf(schema jsondoc.Value) (jsondoc.Value, []header) {
 			name, _ := keyword.Text()
 			kind, _ := v.Get("type")
 			plain := isText(kind, "string") || isText(kind, "integer") || isText(kind, "boolean")
-			if plain && isToken(name) && !taken[strings.ToLower(name)] {
+			if plain && isToken(name) && len(found) < mostHeaders && !taken[strings.ToLower(name)] {
 				taken[strings.ToLower(name)] = true
 				found = append(found, header{path, "Mcp-Param-" + name})
 			} else {
@@ -83,10 +90,15 @@ func agree(h http.Header, m message) *protocolError {
 	return nil
 }
 
-// agreeOn checks the Mcp-Param headers against a tool's arguments.
-func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
+// agreeOn checks the Mcp-Param headers against a tool's arguments, as long as somebody waits for the response.
+func (f *form) agreeOn(ctx context.Context, h http.Header, arguments []byte) *protocolError {
+	values := map[string]jsondoc.Value{}
+	repeated(ctx, arguments, f.headers, 0, values)
+	if ctx.Err() != nil {
+		return protocolErrorOf(fault.New(fault.UpstreamTimeout, "The caller went away before its arguments were read.").Because(ctx.Err()))
+	}
 	for _, expected := range f.headers {
-		value, there := at(arguments, expected.path)
+		value, there := values[expected.name]
 		argument := strings.Join(expected.path, ".")
 		given, sent := h[http.CanonicalHeaderKey(expected.name)]
 		switch {
@@ -104,17 +116,24 @@ func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	return nil
 }
 
-// at follows a path of properties; null is as good as nothing. Only a string, a number or a boolean is found at its end.
-func at(doc []byte, path []string) (jsondoc.Value, bool) {
-	for _, name := range path {
-		members, err := jsondoc.Members(doc, []string{name})
-		if err != nil || members[name] == nil {
-			return jsondoc.Value{}, false
+// repeated finds the arguments of headers, by the header's name; null is as good as nothing. It reads each object once for all
+// headers whose paths lead through it: a body may have megabytes.
+func repeated(ctx context.Context, doc []byte, headers []header, level int, found map[string]jsondoc.Value) {
+	below := map[string][]header{}
+	for _, h := range headers {
+		if len(h.path) > level {
+			below[h.path[level]] = append(below[h.path[level]], h)
+		} else if v, err := jsondoc.Split(doc); err == nil && v.Kind != jsondoc.Null {
+			found[h.name] = v
 		}
-		doc = members[name]
 	}
-	v, err := jsondoc.Split(doc)
-	return v, err == nil && v.Kind != jsondoc.Null
+	if len(below) == 0 || ctx.Err() != nil {
+		return
+	}
+	members, _ := jsondoc.Members(doc, slices.Collect(maps.Keys(below)))
+	for name, value := range members {
+		repeated(ctx, value, below[name], level+1, found)
+	}
 }
 
 // sameText reports whether a header says what an argument holds; whole numbers are compared as numbers.

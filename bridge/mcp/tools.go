@@ -93,7 +93,7 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	}
 	f := s.forms.of(tool)
 	if r.header != nil {
-		if wrong := f.agreeOn(r.header, arguments); wrong != nil {
+		if wrong := f.agreeOn(ctx, r.header, arguments); wrong != nil {
 			return nil, wrong
 		}
 	}

@@ -39,7 +39,7 @@ scope and refresh. URL is the MCP endpoint; without a path it is /mcp there.
 
 Without --client-id it registers a client, which the authorization server keeps. With --login it
 prints an address, at which you log in. Tokens are thrown away at the end, and never shown. The
-secret of a client is in ` + settings.ClientSecretEnv + `.
+secret of a client is in ` + settings.ClientSecretEnv + `, and goes to the server of --issuer alone.
 
 Exit codes: 0 every layer is right · 1 a layer fails · 2 wrong usage · 3 no response.`,
 		Example: `  bridgecheck auth doctor https://drupal.example/mcp
@@ -60,6 +60,7 @@ Exit codes: 0 every layer is right · 1 a layer fails · 2 wrong usage · 3 no r
 	cmd.Flags().BoolVar(&person, "login", false, "log in, and try the layers after the registration, too")
 	cmd.Flags().BoolVar(&o.Device, "device", false, "log in with a browser on another machine (RFC 8628)")
 	cmd.Flags().StringVar(&o.ClientID, "client-id", "", "`id` of a client that is registered, or the address of its metadata")
+	cmd.Flags().StringVar(&o.Issuer, "issuer", "", "`URL` of the authorization server, one that the bridge names; a client with a secret needs it")
 	cmd.Flags().StringVar(&o.Scope, "scope", "", "`scopes` to ask for, if not those that the bridge names")
 	addJSON(cmd, &asJSON)
 	return cmd
@@ -117,7 +118,7 @@ func (p *plan) logIn(cmd *cobra.Command, v *settings.Values) error {
 	if err != nil {
 		return err
 	}
-	o := login.Options{ClientID: v.ClientID, Device: v.Device}
+	o := login.Options{ClientID: v.ClientID, Issuer: v.Issuer, Device: v.Device}
 	if o.Resource, err = login.Address(base.String() + check.MCPPath); err != nil {
 		return usageError(err)
 	}

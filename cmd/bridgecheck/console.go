@@ -62,7 +62,7 @@ this process. Ctrl-C ends it, and what it started.`,
 		},
 	}
 	settings.AddSome(cmd.Flags(), &f.Values, "config", "url", "exec", "mock-listen", "drupal", "drupal-proxy", "with-module", "mcp-stdio", "env", "ready-timeout",
-		"login", "device", "client-id", "capabilities", "page-size", "discovery-ttl", "upstream-timeout", "timeout", "rate")
+		"login", "device", "client-id", "issuer", "capabilities", "page-size", "discovery-ttl", "upstream-timeout", "timeout", "rate")
 	cmd.Flags().Lookup("login").NoOptDefVal = string(check.Agent)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8083", "`HOST:PORT` to listen on, of this machine alone; port 0 takes a free one")
 	return cmd

@@ -15,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -148,6 +149,11 @@ and accounts of your own in their place.`,
 			}
 			if _, err := fixtures.Parse(site.Name, data); err != nil {
 				return fmt.Errorf("the site publishes what a site file cannot hold: %w", err)
+			}
+			if output == "" { // a terminal or a log
+				if data, err = terminal.YAML(data); err != nil {
+					return err
+				}
 			}
 			return deliver(cmd, output, data)
 		},

@@ -165,8 +165,8 @@ func (p *plan) checkTarget(v *settings.Values, given func(flag string) bool) err
 		return err
 	}
 	switch {
-	case len(v.LogIn) == 0 && (v.Device || v.ClientID != ""):
-		return usagef("--device and --client-id say how --login logs in: give --login too")
+	case len(v.LogIn) == 0 && (v.Device || v.ClientID != "" || v.Issuer != ""):
+		return usagef("--device, --client-id and --issuer say how --login logs in: give --login too")
 	case len(v.LogIn) > 0 && (p.target.URL == "" || p.exec != "" || p.mockListen != "" || p.stdioAlone):
 		return usagef("--login logs in at a bridge that is running, with an authorization server of its own: give --url, and neither --exec nor --mock-listen")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -144,4 +145,18 @@ func TestReport(t *testing.T) {
 	}
 	askFor(t, options, call, "POST", "send", strings.Replace(raw, `"exchange": 1`, `"exchange": 2`, 1))
 	must.Expect(t, slices.Equal(sent, []string{"\xff", "typed"}), "sent %q", sent)
+}
+
+// A bridge may list a schema of any size: the form stays one that a browser shows, and the rest is JSON text.
+func TestTheFormIsBounded(t *testing.T) {
+	wide := func(n int, of any) map[string]any {
+		properties := map[string]any{}
+		for i := range n {
+			properties[fmt.Sprint("p", i)] = of
+		}
+		return map[string]any{"type": "object", "properties": properties}
+	}
+	must.Equal(t, formOf(wide(most, true)).Kind, "json", "kind of the whole")
+	f := formOf(wide(2, wide(most-10, true)))
+	must.Expect(t, f.Kind == "object" && f.Fields[0].Kind == "object" && f.Fields[1].Kind == "json", "the fields are %s of %s and %s", f.Kind, f.Fields[0].Kind, f.Fields[1].Kind)
 }

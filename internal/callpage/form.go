@@ -23,6 +23,9 @@ type field struct {
 // deepest is how many objects the form shows in one another. What is deeper is JSON text.
 const deepest = 8
 
+// most is how many fields the form shows. An object that would pass it is JSON text.
+const most = 300
+
 // formOf is the form for the inputSchema of a tool. What it cannot show is JSON text.
 func formOf(schema any) field { return nested("", schema, true, new(int), 0) }
 
@@ -58,20 +61,27 @@ func nested(name string, schema any, required bool, count *int, depth int) field
 		f.Kind = "string"
 	case kind == "integer" || kind == "number":
 		f.Kind = "number"
+	case *count+len(properties) > most:
 	case name == "" && depth == 0 || kind == "object" && len(properties) > 0 && depth < deepest:
 		f.Kind = "object"
-		needs, _ := s["required"].([]any)
+		needs := map[string]bool{}
+		list, _ := s["required"].([]any)
+		for _, member := range list {
+			if text, ok := member.(string); ok {
+				needs[text] = true
+			}
+		}
 		names := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
-			switch first := slices.Contains(needs, any(a)); {
-			case first == slices.Contains(needs, any(b)):
+			switch {
+			case needs[a] == needs[b]:
 				return strings.Compare(a, b)
-			case first:
+			case needs[a]:
 				return -1
 			}
 			return 1
 		})
 		for _, member := range names {
-			f.Fields = append(f.Fields, nested(member, properties[member], slices.Contains(needs, any(member)), count, depth+1))
+			f.Fields = append(f.Fields, nested(member, properties[member], needs[member], count, depth+1))
 		}
 	}
 	return f

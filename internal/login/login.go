@@ -2,8 +2,9 @@
 // challenge, metadata of the resource (RFC 9728) and of the authorization server (RFC 8414), registration (RFC 7591 or client
 // id metadata), authorization code with PKCE on a loopback redirect or device (RFC 8628), audience (RFC 8707), refresh.
 //
-// Its invariants: a token goes to the resource that the user named and to the server that issued it, and stands in no step and
-// no error; all documents are read by package exact, which refuses what two readers could read in two ways.
+// Its invariants: a token goes to the resource that the user named and to the server that issued it, the secret of a client to the
+// issuer that the user named, and neither stands in a step or an error; all documents are read by package exact, which refuses
+// what two readers could read in two ways.
 //
 // A Flow sends one request after the other and notes a step for each layer; what ends it is an Error with that step.
 // golang.org/x/oauth2 is not used: it reads tokens by encoding/json, which ignores the case of names and takes the last of
@@ -33,6 +34,7 @@ type Options struct {
 	Resource     string // URL of the MCP endpoint
 	ClientID     string // of a client that is registered, or the address of its metadata; "": one registers itself
 	ClientSecret string
+	Issuer       string // the only authorization server to log in at; "": the first that the resource names. A ClientSecret needs it
 	Scope        string // to ask for; "": what the challenge or the metadata name
 	Device       bool   // a browser on another machine
 	Transport    *http.Transport
@@ -201,9 +203,12 @@ func (f *Flow) discover(ctx context.Context) error {
 	case wrong != "":
 		return f.fail("no-authorization-server", "%s at %s", wrong, at)
 	}
+	f.issuer = cmp.Or(f.Issuer, text(first(object["authorization_servers"])))
+	if f.Issuer != "" && !slices.Contains(texts(object["authorization_servers"]), f.issuer) {
+		return f.fail("issuer-not-listed", "`authorization_servers` is %s at %s, and --issuer is %s", exact.Short(object["authorization_servers"]), at, f.issuer)
+	}
 	f.ok(atResource, "auth/metadata", at)
 	f.asked = cmp.Or(f.asked, strings.Join(texts(object["scopes_supported"]), " "))
-	f.issuer, _ = first(object["authorization_servers"]).(string)
 	return f.readServer(ctx)
 }
 
@@ -246,6 +251,10 @@ func (f *Flow) readServer(ctx context.Context) error {
 func (f *Flow) register(ctx context.Context, redirect string) error {
 	const clause = "mcp-auth Client Registration Approaches"
 	if f.id = f.ClientID; f.id != "" {
+		if f.ClientSecret != "" && f.Issuer == "" { // any bridge can name a server of its own
+			return f.fail("secret-without-issuer", "the bridge names the authorization server %s, which gets no secret without --issuer: if the client %s is registered there, add --issuer '%s'",
+				f.issuer, f.id, strings.ReplaceAll(f.issuer, "'", `'\''`))
+		}
 		f.secret, f.inHeader = f.ClientSecret, true
 		if strings.Contains(f.id, "://") && f.server["client_id_metadata_document_supported"] != true {
 			return f.fail("client-id-not-taken", "the server does not offer client id metadata, and the id is an address: %s", f.id)

@@ -78,7 +78,7 @@ func broken(steps []Step) []string {
 }
 
 func TestACorrectServerPassesEveryLayer(t *testing.T) {
-	_, o := bed(t, nil)
+	b, o := bed(t, nil)
 	document := ""                                                                                                        // of a client whose id is its address
 	host := must.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, document) })) //nolint:errcheck // a test
 	document = `{"client_id": "` + host.URL + `/client", "redirect_uris": ["http://127.0.0.1/callback"]}`
@@ -86,6 +86,7 @@ func TestACorrectServerPassesEveryLayer(t *testing.T) {
 		"registers": func(*Options) {},
 		"a device":  func(o *Options) { o.Device = true },
 		"client id": func(o *Options) { o.ClientID = host.URL + "/client" },
+		"issuer":    func(o *Options) { o.Issuer = b.Authority.URL },
 		"scopes":    func(o *Options) { o.Scope = "content:read content:write" },
 		"a person waits": func(o *Options) {
 			show := o.Show
@@ -107,6 +108,8 @@ func TestACorrectServerPassesEveryLayer(t *testing.T) {
 	}
 	steps := New(o).Diagnose(t.Context(), false)
 	must.Expect(t, broken(steps) == nil && steps[len(steps)-1].Saw == "it needs a person: --login", "without a person: %+v", steps)
+	o.ClientID, o.ClientSecret, o.Issuer = "registered", "the-secret", b.Authority.URL
+	must.Expect(t, broken(New(o).Diagnose(t.Context(), false)) == nil, "the secret may go to the issuer that is named")
 }
 
 // Each misconfiguration is named, alone.
@@ -159,6 +162,8 @@ func TestEveryMisconfigurationIsNamed(t *testing.T) {
 		"no-registration":         {server: authserver.NoRegistration},
 		"registration-refused":    {server: authserver.RefusesClients},
 		"client-id-not-taken":     {server: authserver.NoRegistration, change: func(o *Options) { o.ClientID = "https://client.example/id" }},
+		"issuer-not-listed":       {change: func(o *Options) { o.Issuer = "https://auth.example" }},
+		"secret-without-issuer":   {change: func(o *Options) { o.ClientID, o.ClientSecret, o.Device = "registered", "the-secret", true }},
 		"login-refused":           {server: authserver.RefusesLogins},
 		"other-state":             {server: authserver.OtherState},
 		"other-responder":         {server: authserver.OtherResponder},

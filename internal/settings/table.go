@@ -62,6 +62,7 @@ type Command struct {
 type OAuthLogin struct {
 	LogIn    []string // callers
 	ClientID string
+	Issuer   string
 	Device   bool
 }
 
@@ -99,6 +100,8 @@ func Table() []Setting {
 		{Flag: "device", Local: true, at: func(v *Values) any { return &v.Device }, Help: "with --login: by a browser on another machine"},
 		{Flag: "client-id", Local: true, at: func(v *Values) any { return &v.ClientID },
 			Help: "with --login: `id` of a client at the authorization server, or the address of its metadata, with its secret in " + ClientSecretEnv + "; without it, one is registered"},
+		{Flag: "issuer", Local: true, at: func(v *Values) any { return &v.Issuer },
+			Help: "with --login: `URL` of the authorization server, which has to be one that the bridge names; a client with a secret needs it: its secret goes there alone"},
 		{Key: "env", Flag: "env", at: func(v *Values) any { return &v.Env },
 			Help: "with --exec or --mcp-stdio: `name` of an environment variable to pass to the bridge; repeatable"},
 		{Flag: "ready-timeout", Default: "30s", Bound: positive("10s"), at: func(v *Values) any { return &v.ReadyTimeout },
@@ -210,7 +213,7 @@ func Table() []Setting {
 		{Key: "invocations[].expect.result", Help: "result of the call, any JSON; if unset, any result"},
 
 		{Env: ControlTokenEnv, Help: "token of the control plane of --control, and of that of the mock"},
-		{Env: ClientSecretEnv, Help: "secret of the client of --client-id, for auth doctor and run --login"},
+		{Env: ClientSecretEnv, Help: "secret of the client of --client-id, with --issuer, for auth doctor and run --login"},
 		{Env: "DRUPAL_PASSWORD", Help: "password of the account DRUPAL_USER, for bridge --check and --stdio, fixtures import and mock record"},
 	}
 }

@@ -180,11 +180,11 @@ func TestAllowList(t *testing.T) {
 
 // What a bridge says is shown as it is in no format: no line of it is a command or markup.
 func TestFormatsShowHostileTexts(t *testing.T) {
-	d := surface.Compare(listed(t, `"description": "x"`), listed(t, `"description": "\u001b[2J\n::error::x <script>|"`))
+	d := surface.Compare(listed(t, `"description": "x"`), listed(t, `"description": "\u001b[2J\n::error::x ##vso[y] <script>|"`))
 	for _, name := range surface.Formats {
 		var b bytes.Buffer
 		must.Do(t, d.Write(&b, name, "1", func(string) int { return 1 }))
-		if text := b.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\n::error") || name == "markdown" && strings.Contains(text, "<script>") {
+		if text := b.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\n::error") || name == "junit" && strings.Contains(text, "##vso[") || name == "markdown" && strings.Contains(text, "<script>") {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}

@@ -198,7 +198,7 @@ func (d *Differences) writeJUnit(w io.Writer) error {
 			if change.ID != r.ID {
 				continue
 			}
-			text := terminal.Visible(change.subject() + "\n  " + strings.Join(change.details(), "\n  "))
+			text := terminal.Escape(change.subject() + "\n  " + strings.Join(change.details(), "\n  "))
 			switch {
 			case d.Fails(change):
 				failing = append(failing, text)
@@ -220,7 +220,7 @@ func (d *Differences) writeJUnit(w io.Writer) error {
 		suite.Cases = append(suite.Cases, c)
 	}
 	for _, p := range d.Problems {
-		text := terminal.VisibleLine(p.Text, 500)
+		text := terminal.Line(p.Text, 500)
 		suite.Cases = append(suite.Cases, format.JUnitCase{Name: fmt.Sprintf("allow-list %s:%d %s", p.File, p.Line, p.Clause), Class: "bridgecheck.tools",
 			Failure: &format.JUnitOutcome{Message: text, Text: text}})
 		suite.Failures++
