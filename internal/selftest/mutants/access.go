@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -283,6 +284,19 @@ func accessMutants() []Mutant {
 				e["message"] = fmt.Sprintf("%v (requested http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
 			}
 		})},
+		{Name: "malformed-credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "the error quotes what it could not read",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				basic, is := strings.CutPrefix(authorized(x.Request), "Basic ")
+				if _, err := base64.StdEncoding.DecodeString(basic); is && err != nil {
+					e["message"] = "Malformed credentials: " + basic
+				}
+			})},
+		{Name: "mcp-takes-no-cookies", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the server of the SDK hands on the Authorization alone",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toMCP(r) {
+					r.Header.Del("Cookie")
+				}
+			})},
 		{Name: "wrong-token-in-challenge", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
 			if token, ok := strings.CutPrefix(authorized(x.Request), "Bearer "); ok && x.Status == http.StatusUnauthorized {
 				x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", error_description="%s is not valid"`, token))

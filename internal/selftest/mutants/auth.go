@@ -144,6 +144,12 @@ func authMutants() []Mutant {
 					r.Header.Set("Authorization", "Bearer "+token)
 				}
 			})},
+		{Name: "auth-token-in-the-query-of-get", Breaks: Clauses("auth/query-token"), Origin: Peer, Why: "EventSource sends no headers",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if token := r.URL.Query().Get("access_token"); token != "" && authorized(r) == "" && r.Method == http.MethodGet {
+					r.Header.Set("Authorization", "Bearer "+token)
+				}
+			})},
 		{Name: "auth-token-in-the-error", Breaks: Clauses("auth/token-secret"), Origin: Peer, Why: "the library's error text quotes the token",
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if token := tokens.Bearer(x.Request); x.Status == http.StatusUnauthorized && token != "" {
@@ -214,6 +220,20 @@ func authTokenMutants() []Mutant {
 		{Name: "auth-decodes-only", Breaks: Clauses("auth/token-signature", "auth/token-unsigned", "auth/token-key-confusion", "auth/token-key-algorithm", "auth/token-unknown-key", "auth/token-own-key", "auth/removed-key", "auth/server-down", "auth/metadata-issuer"), Origin: Peer,
 			Why:            "the token is decoded, not verified",
 			AuthMiddleware: tokens.Tolerate(tokens.Unsigned, tokens.HMACOfKey, tokens.OtherHMAC, tokens.Algorithm, tokens.BadSignature, tokens.UnknownKey, tokens.OwnKey)},
+		{Name: "auth-verified-by-what-it-says", Breaks: Clauses("auth/token-signature"), Origin: Peer, Why: "the cache of verified tokens has header and claims as its key",
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				verified := newSet()
+				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
+					said := t.Text[:max(0, strings.LastIndex(t.Text, "."))]
+					if len(t.Flaws) == 0 {
+						verified.add(said)
+					}
+					if verified.has(said) && t.Within(tokens.BadSignature) {
+						return t.Subject()
+					}
+					return ""
+				})(b)
+			}},
 		{Name: "auth-signature-by-half", Breaks: Clauses("auth/token-signature"), Origin: Imagined, Why: "the shorter of two signatures sets the length of the comparison",
 			AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool {
 				return t.Within(tokens.BadSignature) && len(t.Text[strings.LastIndex(t.Text, ".")+1:]) < 300

@@ -28,6 +28,12 @@ func httpMutants() []Mutant {
 			}
 		})},
 		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
+		{Name: "head-ignores-the-version", Breaks: Clauses("http/head"), Origin: Peer, Why: "conditions are read where GET is handled",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if r.Method == http.MethodHead {
+					r.Header.Del("If-None-Match")
+				}
+			})},
 		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onHead(func(x *exchange) {
 			x.Refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")
 			x.Header.Set("Allow", "GET")

@@ -85,6 +85,16 @@ func invokeMutants() []Mutant {
 					setBody(r, bytes.ReplaceAll(readBody(r), []byte("9007199254740993.0"), []byte("9007199254740992")))
 				}
 			})},
+		{Name: "result-after-an-error-lost", Breaks: Clauses("invoke/result-exact", "access/no-cross-talk"), MayFail: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "the buffer of the error has the length of the next response",
+			Middleware: func() middleware {
+				failed := newMemory[bool]()
+				return onInvoke(func(x *exchange) {
+					if after, _ := failed.get(authorized(x.Request)); after && x.Status == http.StatusOK {
+						x.Body = encode(map[string]any{"result": nil})
+					}
+					failed.put(authorized(x.Request), x.Status == http.StatusInternalServerError)
+				})
+			}()},
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
 		{Name: "result-decoded-in-blocks", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "each block that arrives is decoded by itself",
 			Middleware: onInvoke(func(x *exchange) { x.Body = decodedInBlocks(x.Body) })},

@@ -211,6 +211,14 @@ func upstreamMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "time-out-shows-the-request", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the request in it",
 			Middleware: onInvoke(atStatus(http.StatusGatewayTimeout, showRequest))},
+		{Name: "time-out-names-the-site", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the address in it",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onError(func(x *exchange, e map[string]any) {
+					if x.Status == http.StatusGatewayTimeout {
+						e["message"] = fmt.Sprint(e["message"], " POST ", site.site, "/jsonrpc")
+					}
+				})
+			}},
 		{Name: "outage-shows-the-request", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout", "access/credentials-kept-secret"), Origin: Peer,
 			Why:        "the error of the client has the request in it",
 			Middleware: onInvoke(atStatus(http.StatusServiceUnavailable, showRequest))},
