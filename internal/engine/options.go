@@ -141,13 +141,18 @@ type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// UnreachableError reports that the target never responded.
+// UnreachableError reports that the target never responded, or is none that the run can test.
 type UnreachableError struct {
-	URL    string
+	URL    string // that did not respond; "": the target responds, and Reason is the whole message
 	Reason error
 }
 
-func (e *UnreachableError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Reason) }
+func (e *UnreachableError) Error() string {
+	if e.URL == "" {
+		return e.Reason.Error()
+	}
+	return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Reason)
+}
 
 func (e *UnreachableError) Unwrap() error { return e.Reason }
 
