@@ -228,7 +228,11 @@ func explainClause(cmd *cobra.Command, id, reportDir string, asJSON bool) error 
 	} else if own, ok := reportedClause(reportDir, id); ok {
 		view = own
 	} else {
-		return usagef("there is no clause %q; the nearest is %s; a clause of one's own is explained from the report that has it (--report-dir)", id, suggest.Nearest(id, contract.IDs()))
+		if area, err := contract.Match(id); err == nil && len(area) > 0 {
+			return usagef("%q is %d clauses: name one of them: %s", id, len(area), strings.Join(area, ", "))
+		}
+		return usagef("there is no clause %q, and no report with one of a program's own in %s (--report-dir); %s",
+			id, reportDir, suggest.Or(id, contract.IDs(), "`bridgecheck checks` lists all"))
 	}
 	if asJSON {
 		return writeJSON(cmd.OutOrStdout(), view)

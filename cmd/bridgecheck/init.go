@@ -30,8 +30,7 @@ is not overwritten, and then nothing is written.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen, ok := starter.Find(args[0])
 			if !ok {
-				return usagef("there is no starter for %q; did you mean %s? The languages are %s",
-					args[0], suggest.Nearest(args[0], languages), strings.Join(languages, ", "))
+				return usagef("there is no starter for %q; %s", args[0], suggest.Among(args[0], languages))
 			}
 			dir := slices.Concat(args[1:], []string{"."})[0]
 			names, err := chosen.Write(dir)

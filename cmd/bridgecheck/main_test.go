@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 //
 // and addresses in the environment: servers that are no bridge ($GATEWAY, $REFUSES, $NOT_FOUND, $BROKEN, $EMPTY, $HTML, $HANGS), lists of two
 // tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks
-// terminals ($HOSTILE), a free port ($FREE), and one in use ($BUSY). $EXAMPLES is the folder of that name.
+// terminals ($HOSTILE), a server of MCP alone ($MCP_ALONE), a free port ($FREE), and one in use ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -69,7 +69,16 @@ var nulls = map[string]http.HandlerFunc{
 }
 
 // listings are servers that show the tools a and b and nothing else; properties [] are wrong.
-var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied, "HOSTILE": hostile}
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied, "HOSTILE": hostile, "MCP_ALONE": mcpAlone}
+
+// mcpAlone responds to initialize.
+func mcpAlone(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/mcp" {
+		respond(404, "text/plain", "not here")(w, r)
+		return
+	}
+	respond(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"alone","version":"1"}}}`)(w, r)
+}
 
 // hostile is a bridge that puts the commands of terminals and CI systems into its responses.
 func hostile(w http.ResponseWriter, r *http.Request) {

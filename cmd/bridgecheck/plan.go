@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -135,6 +138,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := p.addLegs(cmd, v); err != nil {
 		return nil, err
 	}
+	if err := p.checkFilters(); err != nil {
+		return nil, err
+	}
 	if err := f.selectShard(p); err != nil {
 		return nil, err
 	}
@@ -233,6 +239,26 @@ func (p *plan) addLegs(cmd *cobra.Command, v *settings.Values) error {
 			p.legs = append(p.legs, l)
 		}
 	}
+	return nil
+}
+
+// checkFilters refuses filters that leave no clause, and says what those that are left lack if none applies.
+func (p *plan) checkFilters() error {
+	if len(p.checks()) > 0 {
+		return nil
+	}
+	unclaimed, err := engine.Unclaimed(p.legs[0].options)
+	switch {
+	case err != nil:
+		return err
+	case len(unclaimed) == 0:
+		return usagef("no clause is left to test: --only, --skip, --short and --sample leave out all")
+	}
+	var needs []string
+	for _, name := range slices.Sorted(maps.Keys(unclaimed)) {
+		needs = append(needs, fmt.Sprintf("%s (%d)", name, unclaimed[name]))
+	}
+	fmt.Fprintf(p.warnings, "bridgecheck: the selected clauses need capabilities that are not claimed: %s; give what the bridge has by --capabilities\n", strings.Join(needs, ", "))
 	return nil
 }
 
@@ -378,7 +404,16 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 		f.RerunFailed = args[0]
 		return nil
 	}
-	return usagef("%s takes no arguments, got %q: see %[1]s --help", cmd.CommandPath(), args[0])
+	instead := "see " + cmd.CommandPath() + " --help"
+	if f.URL == "" && f.Exec == "" && f.MCPStdio == "" && f.Config == "" && f.RerunFailed == "" { // it is the bridge, most likely
+		instead = fmt.Sprintf("write --exec '%s', --url or --config", strings.Join(args, " "))
+		if _, err := engine.BaseURL(args[0]); err == nil {
+			instead = "write --url " + args[0]
+		} else if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
+			instead = "write --config " + args[0]
+		}
+	}
+	return usagef("%s takes no arguments, got %q: %s", cmd.CommandPath(), args[0], instead)
 }
 
 // selectFailed reads the report of --rerun-failed and makes its failed clauses those of --only.

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/shlex"
@@ -398,7 +399,11 @@ type sighting struct {
 func look(ctx context.Context, via *http.Client, url string, ask question) sighting {
 	status, header, body, err := ask.send(ctx, via, url)
 	if err != nil {
-		return sighting{seen: reason(err)}
+		s := sighting{seen: reason(err)}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			s.seen += fmt.Sprintf("; the process runs, and nothing listens at the address in BRIDGE_LISTEN (%s): the bridge has to read that variable", strings.TrimPrefix(url, "http://"))
+		}
+		return s
 	}
 	if id := header.Get("Mcp-Session-Id"); id != "" {
 		end := question{method: http.MethodDelete, path: ask.path}

@@ -103,7 +103,7 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], suggest.Nearest(args[0], names))
+	return usagef("%s has no command %q; %s", cmd.CommandPath(), args[0], suggest.Among(args[0], names))
 }
 
 // strictArguments makes every command refuse arguments that it does not take, and groups name their nearest command.
@@ -169,12 +169,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			names = append(names, f.Name)
+			names = append(names, "--"+f.Name)
 		}
 	})
 	name, dashes := strings.TrimLeft(unknown.GetSpecifiedName(), "-"), "--"
 	if word, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); word != "" { // one dash, as Go's own programs take their flags
 		name, dashes = word, "-"
 	}
-	return usagef("%s has no flag %s%s; did you mean --%s?", cmd.CommandPath(), dashes, name, suggest.Nearest(name, names))
+	return usagef("%s has no flag %s%s; %s", cmd.CommandPath(), dashes, name, suggest.Or("--"+name, names, "see "+cmd.CommandPath()+" --help"))
 }

@@ -171,7 +171,7 @@ func counter(out io.Writer, all int) (progress func(selftest.Row), end func()) {
 func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 	m, ok := mutants.Find(f.mutant)
 	if !ok {
-		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, mutantNames()))
+		return usagef("there is no mutant %q; %s", f.mutant, suggest.Or(f.mutant, mutantNames(), "selftest --markdown lists all"))
 	}
 	o := engine.Options{Tool: thisTool()}
 	if !f.full && !f.update {

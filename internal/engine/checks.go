@@ -36,6 +36,22 @@ func Selected(o Options) ([]string, error) {
 	return ids, nil
 }
 
+// Unclaimed counts for each capability that is not claimed the selected clauses that do not apply for want of it.
+func Unclaimed(o Options) (map[string]int, error) {
+	r, err := newRun(Target{URL: "http://listed.invalid"}, o)
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, clause := range checked(r.Contract, o.Extra) {
+		declared, _ := declaredIn(clause.ID, o.Extra)
+		if lacks := r.Lacks(clause, declared); lacks != "" && r.Selected(clause.ID) {
+			count[lacks]++
+		}
+	}
+	return count, nil
+}
+
 // Checked lists every clause that has a check, in the order of the contract.
 func Checked() ([]contract.Clause, error) {
 	all, err := contract.Load()

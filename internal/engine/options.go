@@ -141,13 +141,18 @@ type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// UnreachableError reports that the target never responded.
+// UnreachableError reports that the target never responded, or is none that the run can test.
 type UnreachableError struct {
-	URL    string
+	URL    string // that did not respond; "": the target responds, and Reason is the whole message
 	Reason error
 }
 
-func (e *UnreachableError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Reason) }
+func (e *UnreachableError) Error() string {
+	if e.URL == "" {
+		return e.Reason.Error()
+	}
+	return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Reason)
+}
 
 func (e *UnreachableError) Unwrap() error { return e.Reason }
 
@@ -190,7 +195,7 @@ func unknownCapability(all *contract.Contract, name string) error {
 	for i, c := range all.Capabilities {
 		names[i] = c.Name
 	}
-	return usage("there is no capability %q; did you mean %s? `bridgecheck checks` lists all", name, suggest.Nearest(name, names))
+	return usage("there is no capability %q; %s", name, suggest.Or(name, names, "`bridgecheck checks` lists all"))
 }
 
 // family is the prefix of capabilities that exclude each other.
@@ -387,7 +392,8 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 			return nil, &UsageError{err.Error()}
 		}
 		if len(ids) == 0 {
-			return nil, usage("the glob %q matches no clause of version %s of the contract; the nearest is %s", glob, contract.Version, suggest.Nearest(glob, contract.Globs()))
+			return nil, usage("the glob %q matches no clause of version %s of the contract; %s", glob, contract.Version,
+				suggest.Or(glob, contract.Globs(), "the areas are "+strings.Join(contract.Areas(), ", ")))
 		}
 		for _, id := range ids {
 			set[id] = true

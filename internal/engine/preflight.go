@@ -59,6 +59,11 @@ func preflight(ctx context.Context, t *check.T) error {
 	if err := unknownCall(ctx, t, list.Names()); err != nil {
 		return err
 	}
+	if !hasMember(list, "tools") {
+		if err := mcpInstead(ctx, t, list); err != nil {
+			return err
+		}
+	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
 		t.Responded = hasMember(list, "tools")
 		if t.WaitOut {
@@ -86,6 +91,21 @@ func preflight(ctx context.Context, t *check.T) error {
 	}
 	t.NotABridge = whyNoBridge(ctx, t, seen)
 	return nil
+}
+
+// mcpInstead says that what has no list serves MCP, at the URL itself or without being claimed: then the run was told the wrong thing.
+func mcpInstead(ctx context.Context, t *check.T, list *check.Response) error {
+	agent := t.As(check.Agent)
+	base, itself := strings.CutSuffix(t.URL, check.MCPPath)
+	missing := list.Status == http.StatusNotFound || list.Status == http.StatusMethodNotAllowed
+	agent.Base = base
+	switch {
+	case !missing, !itself && (list.Code() != "" || t.Claims("mcp")), agent.MCP(ctx, check.MCP2025November).Opened.RPCResult() == nil:
+		return nil
+	case itself:
+		return usage("the URL is the base of the bridge, to which %s is added, and MCP responds at %s itself: give %s", check.MCPPath, t.URL, base)
+	}
+	return &UnreachableError{Reason: fmt.Errorf("%s has no list at %s, and serves MCP at %s: give --capabilities mcp,-tools if it serves that alone", base, check.ListPath, check.MCPPath)}
 }
 
 // firstList asks for the list, again where a network lost the response or the machine was busy with starting all this.

@@ -86,7 +86,7 @@ func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 		for i, r := range report.Results {
 			ids[i] = r.ID
 		}
-		return none, usage("the report has no result for %q; the nearest is %s", clause, suggest.Nearest(clause, ids))
+		return none, usage("the report has no result for %q; %s", clause, suggest.Or(clause, ids, "report.html lists those that it has"))
 	}
 	if _, ok := known.Clause(clause); !ok {
 		return none, usage("%q is no clause of the contract: the report is of another version, or was changed", clause)

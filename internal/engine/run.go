@@ -127,7 +127,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 	env.Run.End, env.Run.Spent, env.Run.Brief = end, o.Pass.Spent, o.Pass.Independent // from here on: each bridge responds once, or is none
 	if err := env.MeasureNow(ctx); err != nil {
 		s.Close()
-		return nil, &UnreachableError{URL: env.URL, Reason: err}
+		return nil, &UnreachableError{Reason: err}
 	}
 	env.Clock, env.Apart, env.Log = o.Pass.Clock, o.Pass.Apart, o.Pass.Log
 	s.outlook = newOutlook(len(s.Checks()), env, s.started, limit)

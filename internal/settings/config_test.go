@@ -38,13 +38,13 @@ func TestParseRefuses(t *testing.T) {
 		"a client secret in the file":  {"identities:\n  agent:\n    client_credentials: {token_url: 'http://x', client_id: a, client_secret: hunter2}", "a secret may not stand in this file"},
 		"a header's value in the file": {"identities:\n  agent:\n    headers: {X-Key: hunter2}", "a secret may not stand in this file"},
 		"two ways to authenticate":     {"identities: {agent: {bearer: {env: A}, basic: {user: a, password: {env: B}}}}", "f.yaml:1: identities.agent: give one of"},
-		"no credentials":               {"identities: {agent: {}}", "say how it authenticates"},
+		"no credentials":               {"identities: {agent: {}}", "say how it authenticates: basic, bearer, login, client_credentials or headers; of a bridge without authentication leave identities out"},
 		"two targets":                  {"url: http://x\nexec: y", "f.yaml:2: url names a running bridge, exec starts one: give one of the two"},
 		"half a certificate":           {"tls: {cert: a.pem}", "go together"},
 		"an invocation of nothing":     {"url: http://x\ninvocations:\n- arguments: {}", "f.yaml:3: invocations: entry 1 names no tool"},
 		"an unknown role":              {"identities:\n  agnet: {bearer: {env: A}}", "f.yaml:2: identities: no check uses the identity agnet; did you mean agent?"},
 		"an unknown wrong token":       {"url: http://x\nwrong_tokens:\n  expried: {env: A}", "f.yaml:2: wrong_tokens: no check sends a token expried; did you mean expired?"},
-		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "not among the identities"},
+		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "not among the identities: add bob there, or leave identity out for agent"},
 		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "give its URL by drupal"},
 		"nothing but null":             {"~", "f.yaml: the file is empty"},
 		"a text":                       {"hello", "f.yaml:1: the file should be a mapping with some of the keys url, exec"},
@@ -117,6 +117,7 @@ invocations:
 - tool: a
   arguments: {z: 12345678901234567890123, a: 1.10, day: 2024-01-01, yes: on, oct: 0o17, hex: 0x1F, point: .5, 1: "<&>", none: ~, list: &l [true], again: *l}
   identity: anonymous
+- {tool: b, identity: agent}
 `)))(t)
 	o := must.Get(f.Options(t.Context(), engine.Options{}))(t)
 	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`

@@ -104,8 +104,8 @@ func (f *File) check() error {
 		if call.Tool == "" {
 			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d names no tool", i+1)
 		}
-		if call.Identity != "" && call.Identity != "anonymous" && !f.has(call.Identity) {
-			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is not among the identities", i+1, call.Identity)
+		if call.Identity != "" && call.Identity != "anonymous" && call.Identity != string(check.Agent) && !f.has(call.Identity) {
+			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is not among the identities: add %s there, or leave identity out for agent", i+1, call.Identity, call.Identity)
 		}
 		if key := fmt.Sprintf("invocations[%d].expect.status", i); f.given(key) && (call.Expect.Status < 100 || call.Expect.Status > 599) {
 			return f.fault(key, "%s is %d: give an HTTP status, 100 to 599", key, call.Expect.Status)
@@ -204,7 +204,7 @@ func (i Identity) check() error {
 	case ways > 1:
 		return fmt.Errorf("give one of basic, bearer, login and client_credentials")
 	case ways == 0 && len(i.Headers) == 0:
-		return fmt.Errorf("say how it authenticates: basic, bearer, login, client_credentials or headers")
+		return fmt.Errorf("say how it authenticates: basic, bearer, login, client_credentials or headers; of a bridge without authentication leave identities out")
 	case i.Basic != nil && i.Basic.User == "":
 		return fmt.Errorf("basic needs a user")
 	case i.Basic != nil && strings.Contains(i.Basic.User, ":"):

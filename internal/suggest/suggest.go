@@ -23,10 +23,15 @@ func Near(word string, candidates []string) string {
 
 // Among says in a few words what to write in place of a word: the candidate that is near enough, or else all of them.
 func Among(word string, candidates []string) string {
+	return Or(word, candidates, "there are "+strings.Join(candidates, ", "))
+}
+
+// Or is Among for more candidates than a message holds: where none is near enough, it says something else.
+func Or(word string, candidates []string, otherwise string) string {
 	if near := Near(word, candidates); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "there are " + strings.Join(candidates, ", ")
+	return otherwise
 }
 
 func nearest(word string, candidates []string) (best string, distance int) {

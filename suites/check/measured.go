@@ -10,6 +10,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/patience"
@@ -108,7 +109,7 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 		m.currentForNew, _ = m.sees(ctx, m.t.Drupal.NewUser(able...))
 		m.look(ctx)
 		if !m.currentForNew {
-			if err := m.elsewhere(ctx); err != nil {
+			if err := e.elsewhere(ctx); err != nil {
 				return err
 			}
 		}
@@ -119,23 +120,31 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 			m.wait(ctx)
 		}
 	}
-	if e.Measures() {
+	switch {
+	case e.Measures():
 		e.measurePageSize(ctx)
+	case e.Owned && e.Drupal != nil && e.Alone(): // a server of MCP that others wrote for something else knows no DRUPAL_URL
+		return e.elsewhere(ctx)
 	}
 	return nil
 }
 
-// elsewhere is why the bridge stands before another site: it lists tools, and has sent this site no request, not even for a caller
-// whom it cannot know. Where its tools have the names of this site's methods, as before another mock, one is called to make sure.
-func (m *measures) elsewhere(ctx context.Context) error {
-	tools := m.t.As(Agent).List(ctx).Names()
-	asked := func() bool { return len(m.t.Upstream.Entries(0)) > 0 || ctx.Err() != nil }
+// elsewhere is why the bridge stands before another site: it lists tools, and has sent this site no request for its methods, not
+// even for a caller whom it cannot know. Where its tools have the names of this site's methods, as before another mock, one is
+// called to make sure.
+func (e *Environment) elsewhere(ctx context.Context) error {
+	t := NewT(e)
+	tools := t.As(Agent).List(ctx).Names()
+	methods := []string{route.Methods, route.Method, route.JSONRPC, route.MCPList, route.MCPPost} // a server may log in to whatever site it has
+	asked := func() bool {
+		return ctx.Err() != nil || slices.ContainsFunc(t.Upstream.Entries(0), func(e journal.Entry) bool { return slices.Contains(methods, e.Route) })
+	}
 	if len(tools) == 0 || asked() {
 		return nil
 	}
 	called := ""
-	for _, method := range m.t.Site.Methods() {
-		name := m.t.ToolName(method.ID)
+	for _, method := range t.Site.Methods() {
+		name := t.ToolName(method.ID)
 		if !slices.Contains(tools, name) {
 			continue // a tool of a site that nobody knows is not run
 		}
@@ -143,18 +152,22 @@ func (m *measures) elsewhere(ctx context.Context) error {
 			break
 		}
 	}
-	why := fmt.Sprintf("lists tools such as %s, which the mock Drupal of the run does not have, and asks it nothing", exact.Cut(m.t.Redact.Text(tools[0]), 60))
+	why := fmt.Sprintf("lists tools such as %s, which the mock Drupal of the run does not have, and asks it for no methods", exact.Cut(t.Redact.Text(tools[0]), 60))
 	if called != "" {
-		mock, own := m.t.Drupal.Mock.(interface{ Listened() bool })
+		mock, own := t.Drupal.Mock.(interface{ Listened() bool })
 		if !own || !mock.Listened() { // of several processes of Ginkgo one has the mock that is behind the bridge
 			return nil
 		}
-		if r := m.t.As(Agent).Invoke(ctx, called, Args{}); r.Status == 0 || r.Status >= http.StatusInternalServerError || asked() {
+		if r := t.As(Agent).Invoke(ctx, called, Args{}); r.Status == 0 || r.Status >= http.StatusInternalServerError || asked() {
 			return nil
 		}
-		why = fmt.Sprintf("sends no request to the mock Drupal of the run, not even for a call of %s, so that another one is behind it", called)
+		why = fmt.Sprintf("asks the mock Drupal of the run for no methods, not even for a call of %s, so that another one is behind it", called)
 	}
-	return fmt.Errorf("the bridge %s: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or start it anew where it remembers another site", why)
+	instead := "start it anew where it remembers another site"
+	if e.StdioAlone {
+		instead = "leave auth-service out of --capabilities, which tests it without a site"
+	}
+	return fmt.Errorf("the bridge %s: point the bridge at the mock (DRUPAL_URL, or as its own settings call it), or %s", why, instead)
 }
 
 // measurePageSize goes by the agent's first page, or where all its tools are on that, by that of a site with many. A page that
