@@ -222,7 +222,7 @@ func compareSchemas(ctx context.Context, tool, side string, old, now any) []Chan
 func compareValues(ctx context.Context, from, to any) (found []escape, example any, shown bool) {
 	for _, schema := range []any{from, to} {
 		if err := jsonschema.Bounded(schema); err != nil {
-			return []escape{{kind: unproved, to: err.Error()}}, nil, false
+			return []escape{{kind: unproved, to: "not compared: " + err.Error()}}, nil, false
 		}
 	}
 	found = narrowing(ctx, from, to)

@@ -28,7 +28,7 @@ const unproved = "unproved"
 // schemas in all, and of schemas that alternatives are made of.
 const (
 	mostSteps        = 5000
-	mostWork         = 1_000_000
+	mostWork         = 200_000
 	mostAlternatives = 64
 	mostValues       = 64
 	mostLevels       = 32
@@ -63,7 +63,7 @@ func (e *effort) spent(work int) bool {
 }
 
 // compiling is the work of making a validator.
-const compiling = 100
+const compiling = 20
 
 // probe compares apart.
 func (n *narrower) probe() *narrower {

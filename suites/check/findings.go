@@ -39,7 +39,7 @@ type findings struct {
 func (t *T) LeaveOut(tool, member string, err error) {
 	var beyond jsonschema.BeyondError
 	if f := &t.findings; f.leftOut == "" && errors.As(err, &beyond) {
-		f.leftOut = fmt.Sprintf("of the tool %s the %s was not read: %s", exact.Cut(tool, 80), member, beyond)
+		f.leftOut = fmt.Sprintf("the %s of the tool %s is not tested: %s", member, exact.Cut(tool, 80), beyond)
 	}
 }
 

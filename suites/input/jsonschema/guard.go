@@ -30,7 +30,7 @@ const fewAtOnce = 32
 // BeyondError says why a schema is not tested: by its size it would take longer than any check should.
 type BeyondError string
 
-func (e BeyondError) Error() string { return "it is not tested, because " + string(e) }
+func (e BeyondError) Error() string { return string(e) }
 
 // Bounded refuses a schema that takes more than any check should, by a BeyondError.
 func Bounded(schema any) error {
