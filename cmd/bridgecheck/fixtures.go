@@ -21,6 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // openSite returns the site of a file or folder, or a built-in one by its name; a file goes first.
@@ -191,7 +192,7 @@ func importSite(cmd *cobra.Command, address string) (*fixtures.Site, error) {
 // exampleOf is a value that fits a schema; nil where none is known.
 func exampleOf(schema fixtures.Raw) fixtures.Raw {
 	parsed, err := exact.Parse(schema)
-	if err != nil {
+	if err != nil || jsonschema.Bounded(parsed) != nil {
 		return nil
 	}
 	example := generate.Example(parsed)

@@ -152,7 +152,10 @@ or an entry of the allow-list does not hold · 2 wrong usage · 3 the bridge can
 			if err != nil {
 				return err
 			}
-			d := surface.Compare(old, now)
+			d := surface.Compare(cmd.Context(), old, now)
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
 			d.Old, d.New, d.Strict = args[0], name, strict
 			if allowed != nil {
 				d.Allow(allowed, time.Now())

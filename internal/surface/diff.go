@@ -2,6 +2,7 @@ package surface
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // Change is one difference of two surfaces.
@@ -39,8 +41,9 @@ type Differences struct {
 	Problems []reports.BaselineProblem `json:"problems,omitempty"` // entries of the allow-list that do not hold; each fails the gate
 }
 
-// Compare classifies the differences of two surfaces, for the callers that both have.
-func Compare(old, now *Surface) *Differences {
+// Compare classifies the differences of two surfaces, for the callers that both have. Where the context ends, so does it, and what it
+// returns is not all.
+func Compare(ctx context.Context, old, now *Surface) *Differences {
 	d := &Differences{Changes: []Change{}}
 	at := map[string]int{}
 	add := func(caller string, c Change) {
@@ -77,7 +80,7 @@ func Compare(old, now *Surface) *Differences {
 			key := string(encoded(had[name])) + "\x00" + string(encoded(tool))
 			changes, known := compared[key]
 			if !known {
-				changes = compareTool(name, had[name], tool)
+				changes = compareTool(ctx, name, had[name], tool)
 				compared[key] = changes
 			}
 			for _, c := range changes {
@@ -116,10 +119,10 @@ var hints = []struct {
 }{{"readOnlyHint", false}, {"destructiveHint", true}, {"idempotentHint", false}, {"openWorldHint", true}}
 
 // compareTool classifies what differs in one tool.
-func compareTool(name string, old, now map[string]any) []Change {
+func compareTool(ctx context.Context, name string, old, now map[string]any) []Change {
 	var all []Change
-	all = append(all, compareSchemas(name, "input", old["inputSchema"], now["inputSchema"])...)
-	all = append(all, compareSchemas(name, "output", old["outputSchema"], now["outputSchema"])...)
+	all = append(all, compareSchemas(ctx, name, "input", old["inputSchema"], now["inputSchema"])...)
+	all = append(all, compareSchemas(ctx, name, "output", old["outputSchema"], now["outputSchema"])...)
 	for _, text := range []string{"description", "title"} {
 		if !exact.Equal(old[text], now[text]) {
 			all = append(all, change("model/"+text, name, "", short(old[text]), short(now[text])))
@@ -158,7 +161,7 @@ func hintOf(annotations map[string]any, name string, without bool) bool {
 
 // compareSchemas classifies what differs in the input or the output schema of a tool. A tool without an output schema
 // promises nothing, so that any result is allowed.
-func compareSchemas(tool, side string, old, now any) []Change {
+func compareSchemas(ctx context.Context, tool, side string, old, now any) []Change {
 	if exact.Equal(old, now) {
 		return nil
 	}
@@ -176,12 +179,7 @@ func compareSchemas(tool, side string, old, now any) []Change {
 		from, to, other, narrower = now, old, "output/narrower", "output/wider"
 	}
 	var all []Change
-	found := narrowing(from, to)
-	tries := fewTried
-	if len(found) > 0 {
-		tries = mostTried
-	}
-	example, shown := witness(from, to, tries)
+	found, example, shown := compareValues(ctx, from, to)
 	if len(found) == 0 && shown {
 		found = []escape{{kind: "narrower"}}
 	}
@@ -212,12 +210,28 @@ func compareSchemas(tool, side string, old, now any) []Change {
 		if side == "input" {
 			wider = told(now, 0)
 		}
-		if len(narrowing(wider, from)) == 0 {
+		if len(narrowing(ctx, wider, from)) == 0 {
 			other = side + "/spelling"
 		}
 		all = append(all, change(other, tool, "", "", ""))
 	}
 	return all
+}
+
+// compareValues lists the ways in which a value that from takes may be refused by to, with an example where one is found.
+func compareValues(ctx context.Context, from, to any) (found []escape, example any, shown bool) {
+	for _, schema := range []any{from, to} {
+		if err := jsonschema.Bounded(schema); err != nil {
+			return []escape{{kind: unproved, to: "not compared: " + err.Error()}}, nil, false
+		}
+	}
+	found = narrowing(ctx, from, to)
+	tries := fewTried
+	if len(found) > 0 {
+		tries = mostTried
+	}
+	example, shown = witness(ctx, from, to, tries)
+	return found, example, shown
 }
 
 // told is an input schema as callers are told it: where an object names its members and says nothing of others, callers send no

@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,19 +24,20 @@ type escape struct {
 // unproved is the kind of an escape that may be none: the keywords cannot be compared.
 const unproved = "unproved"
 
-// Bounds of a comparison: of alternatives that are looked at apart, of values that stand for a range, of the depth, and of pairs
-// of schemas in all.
+// Bounds of a comparison: of alternatives that are looked at apart, of values that stand for a range, of the depth, of pairs of
+// schemas in all, and of schemas that alternatives are made of.
 const (
 	mostSteps        = 5000
+	mostWork         = 200_000
 	mostAlternatives = 64
 	mostValues       = 64
 	mostLevels       = 32
 )
 
-// narrowing lists the ways in which a value that from takes may be refused by to; none means that there is no such value.
-func narrowing(from, to any) []escape {
-	steps := mostSteps
-	n := &narrower{from: from, to: to, seen: map[string]bool{}, steps: &steps}
+// narrowing lists the ways in which a value that from takes may be refused by to; none means that there is no such value. What is
+// not looked at before the context ends is unproved.
+func narrowing(ctx context.Context, from, to any) []escape {
+	n := &narrower{from: from, to: to, seen: map[string]bool{}, effort: &effort{ctx, mostSteps, mostWork}}
 	n.within([]any{from}, to, "", 0)
 	return n.found
 }
@@ -44,12 +46,28 @@ type narrower struct {
 	from, to any // the documents, for their references
 	found    []escape
 	seen     map[string]bool // pairs that are under comparison: a reference that goes round leads back to one
-	steps    *int            // that are left of a comparison
+	inner    int             // levels of required members that empty looks into
+	*effort
 }
+
+// effort is what is left of a comparison.
+type effort struct {
+	ctx         context.Context
+	steps, work int
+}
+
+// spent takes from the work that is left, and reports whether there is none.
+func (e *effort) spent(work int) bool {
+	e.work -= work
+	return e.work < 0 || e.ctx.Err() != nil
+}
+
+// compiling is the work of making a validator.
+const compiling = 20
 
 // probe compares apart.
 func (n *narrower) probe() *narrower {
-	return &narrower{from: n.from, to: n.to, seen: map[string]bool{}, steps: n.steps}
+	return &narrower{from: n.from, to: n.to, seen: map[string]bool{}, inner: n.inner, effort: n.effort}
 }
 
 func (n *narrower) escapes(at, kind string, from, to any) {
@@ -88,8 +106,8 @@ func (n *narrower) within(conjuncts []any, to any, at string, level int) {
 	if n.seen[key] {
 		return
 	}
-	*n.steps--
-	if n.seen[key] = true; level > mostLevels || *n.steps < 0 {
+	n.steps--
+	if n.seen[key] = true; level > mostLevels || n.steps < 0 {
 		n.escapes(at, unproved, nil, nil)
 		return
 	}
@@ -166,7 +184,7 @@ func (n *narrower) flatten(open []any, done []map[string]any, level int) ([][]ma
 	if len(open) == 0 {
 		return [][]map[string]any{done}, true
 	}
-	if level > 4*mostLevels {
+	if level > 4*mostLevels || n.spent(1) {
 		return nil, false
 	}
 	first, rest := resolved(open[0], n.from), open[1:]
@@ -205,6 +223,11 @@ func (n *narrower) flatten(open []any, done []map[string]any, level int) ([][]ma
 
 // empty reports whether no value fits all conjuncts, as far as that is easily seen.
 func (n *narrower) empty(conjuncts []any) bool {
+	if n.inner == mostLevels { // members that are required in each other without end
+		return false
+	}
+	n.inner++
+	defer func() { n.inner-- }()
 	alternatives, ok := n.flatten(conjuncts, nil, 0)
 	return ok && !slices.ContainsFunc(alternatives, func(a []map[string]any) bool {
 		possible := n.possible(a)
@@ -471,6 +494,9 @@ func (n *narrower) values(a []map[string]any, possible []string) ([]any, bool) {
 
 // takes tests values by a schema that is a part of a document.
 func (n *narrower) takes(schema map[string]any, root any) (func(any) bool, bool) {
+	if n.spent(compiling) {
+		return nil, false
+	}
 	whole := maps.Clone(schema)
 	if object, ok := root.(map[string]any); ok {
 		for _, name := range []string{"$schema", "$defs", "definitions"} {

@@ -38,7 +38,7 @@ func TestClassificationAgreesWithTheValidator(t *testing.T) {
 			if side == "output" {
 				from, to = now, old
 			}
-			changes := slices.DeleteFunc(compareSchemas("t", side, any(old), any(now)), func(c Change) bool {
+			changes := slices.DeleteFunc(compareSchemas(t.Context(), "t", side, any(old), any(now)), func(c Change) bool {
 				return c.Level != reports.MUST || c.ID == "input/ignored" // which is not a matter of validity
 			})
 			refused, drawnAny := refusal(t, dice, from, to)

@@ -86,7 +86,7 @@ func TestRules(t *testing.T) {
 		{`"description": "a"`, `"description": "b"`, "model/description"},
 		{`"title": "a"`, `"title": "b"`, "model/title"},
 	} {
-		d := surface.Compare(listed(t, c.old), listed(t, c.now))
+		d := surface.Compare(t.Context(), listed(t, c.old), listed(t, c.now))
 		var got []string
 		for _, change := range d.Changes {
 			got = append(got, change.ID)
@@ -121,7 +121,7 @@ func TestCallersAreCompared(t *testing.T) {
 	old := people(map[string]int{"blocked": 403}, map[string][]string{"agent": {"a", "b"}, "admin": {"a", "b", "c"}, "guest": {"a"}, "gone": nil})
 	now := people(map[string]int{"guest": 401}, map[string][]string{"agent": {"a", "d"}, "admin": {"a", "b", "c", "d"}, "blocked": {"a"}, "new": nil})
 	var got []string
-	for _, c := range surface.Compare(old, now).Changes {
+	for _, c := range surface.Compare(t.Context(), old, now).Changes {
 		got = append(got, fmt.Sprintf("%s %s %v", c.ID, c.Tool, c.Callers))
 	}
 	slices.Sort(got)
@@ -171,7 +171,7 @@ func TestAllowList(t *testing.T) {
 		"clause: tool/lost":                                      {1, 1},
 	} {
 		file := must.Get(baseline.Parse("allow.yaml", []byte("known:\n  - "+entry+"\n    reason: agreed\n")))(t)
-		d := surface.Compare(old, now)
+		d := surface.Compare(t.Context(), old, now)
 		d.Allow(file, day)
 		must.Expect(t, d.ExitCode() == want.code && len(d.Problems) == want.problems,
 			"%s: want %+v, got exit code %d and %+v", entry, want, d.ExitCode(), d.Problems)
@@ -180,7 +180,7 @@ func TestAllowList(t *testing.T) {
 
 // What a bridge says is shown as it is in no format: no line of it is a command or markup.
 func TestFormatsShowHostileTexts(t *testing.T) {
-	d := surface.Compare(listed(t, `"description": "x"`), listed(t, `"description": "\u001b[2J\n::error::x ##vso[y] <script>|"`))
+	d := surface.Compare(t.Context(), listed(t, `"description": "x"`), listed(t, `"description": "\u001b[2J\n::error::x ##vso[y] <script>|"`))
 	for _, name := range surface.Formats {
 		var b bytes.Buffer
 		must.Do(t, d.Write(&b, name, "1", func(string) int { return 1 }))

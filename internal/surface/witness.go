@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,11 +23,13 @@ const (
 	mostBases   = 16   // values of the first schema that are changed in one place
 	mostLiteral = 40   // values that the schemas suggest for a place
 	mostMembers = 12   // members or items that a value gets more
+	mostDrawn   = 5000 // parts of a value: members that have as many of their own multiply
+	fewApplied  = 200  // schemas that apply to a value which counts as one of those tried
 )
 
 // witness looks for a value that from takes and to refuses: it changes values of from in one place, to what stands in either
 // schema, just beyond a limit, or is of another type. It is made small.
-func witness(from, to any, tries int) (any, bool) {
+func witness(ctx context.Context, from, to any, tries int) (any, bool) {
 	old, ok := from.(map[string]any)
 	now, too := to.(map[string]any)
 	if !ok || !too {
@@ -41,29 +44,30 @@ func witness(from, to any, tries int) (any, bool) {
 		return nil, false
 	}
 	shows := func(v any) bool { return takes.Takes(v) && refuses.Refuses(v) }
-	tried := 0
+	tried, cost := 0, 1
 	var found any
 	try := func(v any) (done bool) {
-		tried++
+		tried += cost
 		if shows(v) {
 			found = v
 		}
-		return found != nil || tried > tries
+		return found != nil || tried > tries || ctx.Err() != nil
 	}
 	literals := literalsOf(old, now)
-	for _, base := range bases(old, takes, literals) {
+	for _, base := range bases(ctx, old, takes, literals) {
+		cost = 1 + takes.Cost(base)/fewApplied // those changed in one place cost as much
 		if try(base) || changed(base, literals, try) {
 			break
 		}
 	}
-	if found == nil {
+	if found == nil || ctx.Err() != nil {
 		return nil, false
 	}
 	return generate.Smallest(found, 200, shows), true
 }
 
 // bases are values that the schema takes: with all members and with few, and some at random.
-func bases(schema map[string]any, takes *jsonschema.Consensus, l literals) []any {
+func bases(ctx context.Context, schema map[string]any, takes *jsonschema.Consensus, l literals) []any {
 	var all []any
 	add := func(v any) {
 		if len(all) < mostBases && takes.Takes(v) && !slices.ContainsFunc(all, func(w any) bool { return exact.Equal(v, w) }) {
@@ -82,7 +86,8 @@ func bases(schema map[string]any, takes *jsonschema.Consensus, l literals) []any
 		}
 	}
 	for range 40 * mostBases { // that generator makes no null, and no members without a name
-		if v := l.draw(dice, schema, schema, 0); len(all) < mostBases {
+		left := mostDrawn
+		if v := l.draw(dice, schema, schema, 0, &left); len(all) < mostBases && ctx.Err() == nil {
 			add(v)
 		}
 	}
@@ -90,11 +95,14 @@ func bases(schema map[string]any, takes *jsonschema.Consensus, l literals) []any
 }
 
 // draw is a value that looks as a schema asks, of what the schemas suggest.
-func (l literals) draw(dice *rand.Rand, schema, root any, level int) any {
+func (l literals) draw(dice *rand.Rand, schema, root any, level int, left *int) any {
+	if *left--; *left < 0 {
+		return nil
+	}
 	s, _ := resolved(schema, root).(map[string]any)
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if options := asList(s[keyword]); len(options) > 0 && level < mostLevels {
-			return l.draw(dice, options[dice.IntN(len(options))], root, level+1)
+			return l.draw(dice, options[dice.IntN(len(options))], root, level+1, left)
 		}
 	}
 	if values := asList(s["enum"]); len(values) > 0 {
@@ -114,19 +122,19 @@ func (l literals) draw(dice *rand.Rand, schema, root any, level int) any {
 		must := required([]map[string]any{s})
 		for _, name := range slices.Sorted(maps.Keys(properties(s))) {
 			if slices.Contains(must, name) || dice.IntN(2) == 0 {
-				object[name] = l.draw(dice, properties(s)[name], root, level+1)
+				object[name] = l.draw(dice, properties(s)[name], root, level+1, left)
 			}
 		}
 		for _, name := range append(must, "more1", "more2", "more3", "more4") {
 			if _, there := object[name]; !there && (slices.Contains(must, name) || s["additionalProperties"] != false && dice.IntN(3) == 0) {
-				object[name] = l.draw(dice, s["additionalProperties"], root, level+1)
+				object[name] = l.draw(dice, s["additionalProperties"], root, level+1, left)
 			}
 		}
 		return object
 	case "array":
 		list := []any{}
 		for range dice.IntN(5) {
-			list = append(list, l.draw(dice, s["items"], root, level+1))
+			list = append(list, l.draw(dice, s["items"], root, level+1, left))
 		}
 		return list
 	}

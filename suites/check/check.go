@@ -167,8 +167,13 @@ func (t *T) verdict(clause contract.Clause, ended any) (reports.Verdict, Finding
 				t.Blame(why.Response)
 			}
 			why.Response = t.Blamed()
+		case Missing:
+			why = why.About(t.findings.leftOut)
 		}
 		return reports.NotTestable, why
+	}
+	if why := t.findings.leftOut; why != "" {
+		return reports.NotTestable, Finding{Subject: why}
 	}
 	return reports.Pass, Finding{}
 }

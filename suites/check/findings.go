@@ -10,6 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
@@ -30,6 +31,16 @@ type findings struct {
 	noted    []Finding
 	tested   []Part
 	timeouts int
+	leftOut  string // why the first tool that the check left out was not tested
+}
+
+// LeaveOut notes that the check does not test a tool, where the error says that the schema in this member is beyond what can be: a
+// check that finds nothing wrong with the others does not pass.
+func (t *T) LeaveOut(tool, member string, err error) {
+	var beyond jsonschema.BeyondError
+	if f := &t.findings; f.leftOut == "" && errors.As(err, &beyond) {
+		f.leftOut = fmt.Sprintf("the %s of the tool %s is not tested: %s", member, exact.Cut(tool, 80), beyond)
+	}
 }
 
 // For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an

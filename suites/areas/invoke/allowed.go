@@ -30,9 +30,10 @@ func refusesInvalidAllowed(ctx context.Context, t *check.T) {
 	tested := 0
 	for _, call := range scenario.Allowed(t) {
 		shown, ok := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
-		generator := t.Makers.ForArguments(shown.Input())
+		generator, err := t.Makers.ForArguments(shown.Input())
+		t.LeaveOut(call.Tool, "inputSchema", err)
 		arguments := exact.MustParse(cmp.Or(string(call.Arguments), "{}"))
-		if !ok || generator == nil || !generator.Fits(arguments) {
+		if !ok || err != nil || !generator.Fits(arguments) {
 			continue
 		}
 		t.Call(ctx, call).MustSucceed()

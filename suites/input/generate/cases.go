@@ -122,7 +122,7 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 	if arguments {
 		near = argumentEdges
 	}
-	m.edges = sync.OnceValue(func() []Case { return keep(m.variations(m.plain, picker{"nothing", near}), consensus.Takes) })
+	m.edges = sync.OnceValue(func() []Case { return m.keep(m.variations(m.plain, picker{"nothing", near}), consensus.Takes) })
 	m.broken = sync.OnceValue(func() []Case { return m.BrokenFrom(m.plain) })
 	return m, nil
 }
@@ -220,7 +220,7 @@ func (m *Maker) Broken() []Case { return slices.Clone(m.broken()) }
 
 // BrokenFrom are values that break one keyword in one place of a value that fits.
 func (m *Maker) BrokenFrom(value any) []Case {
-	broken := keep(m.variations(value, picker{"required", faults}), m.consensus.Refuses)
+	broken := m.keep(m.variations(value, picker{"required", faults}), m.consensus.Refuses)
 	if !m.arguments && m.consensus.Refuses(nil) {
 		broken = append(broken, Case{"type", nil})
 	}
@@ -232,8 +232,8 @@ const attempts = 8
 
 // Drawn is a value that fits, drawn at random; ok is false where none came up.
 func (m *Maker) Drawn() (value any, ok bool) {
-	d := drawing{m.dice}
 	for range attempts {
+		d := drawing{m.dice, mostDrawn}
 		if value = d.value(m.schema, 0); value != nil && m.consensus.Takes(value) {
 			return value, true
 		}
@@ -256,9 +256,23 @@ func (m *Maker) DrawnBroken() (c Case, ok bool) {
 	return Case{}, false
 }
 
-func keep(all []Case, test func(any) bool) []Case {
+// mostCost bounds what the cases of a schema cost to test: many parameters make many cases, each of many parameters.
+const mostCost = 1 << 19
+
+// keep tests the cases, one in several where all would cost too much.
+func (m *Maker) keep(all []Case, test func(any) bool) []Case {
 	var kept []Case
-	for _, c := range all {
+	every, left := 1+len(all)*m.consensus.Cost(m.plain)/mostCost, mostCost
+	for i, c := range all {
+		if i%every != 0 {
+			continue
+		}
+		if every > 1 {
+			left -= m.consensus.Cost(c.Value)
+		}
+		if left < 0 {
+			break
+		}
 		if test(c.Value) {
 			kept = append(kept, c)
 		}

@@ -8,13 +8,22 @@ import (
 	"strings"
 )
 
-// drawing draws values at random that seem to fit a schema.
-type drawing struct{ dice *rand.Rand }
+// drawing draws a value at random that seems to fit a schema.
+type drawing struct {
+	dice *rand.Rand
+	left int // values that it may still have
+}
+
+// mostDrawn bounds what lists of lists, and members that are required in each other, multiply to.
+const mostDrawn = 1 << 14
 
 // deepest is how deep objects and lists are drawn.
 const deepest = 12
 
-func (d drawing) value(schema any, depth int) any {
+func (d *drawing) value(schema any, depth int) any {
+	if d.left--; d.left < 0 {
+		return nil
+	}
 	s, _ := schema.(map[string]any)
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		if list, ok := s[keyword].([]any); ok && len(list) > 0 {
@@ -44,7 +53,7 @@ func (d drawing) value(schema any, depth int) any {
 	return d.text(s)
 }
 
-func (d drawing) object(s map[string]any, depth int) any {
+func (d *drawing) object(s map[string]any, depth int) any {
 	object := map[string]any{}
 	properties, _ := s["properties"].(map[string]any)
 	for _, name := range namesIn(s["required"]) {
@@ -76,7 +85,7 @@ func (d drawing) object(s map[string]any, depth int) any {
 	return object
 }
 
-func (d drawing) array(s map[string]any, depth int) any {
+func (d *drawing) array(s map[string]any, depth int) any {
 	low := bound(s, "minItems", 0)
 	high := min(bound(s, "maxItems", low+4), low+4)
 	list := []any{}
@@ -88,7 +97,7 @@ func (d drawing) array(s map[string]any, depth int) any {
 	return list
 }
 
-func (d drawing) number(s map[string]any, integer bool) any {
+func (d *drawing) number(s map[string]any, integer bool) any {
 	low, bounded := number(s, "minimum")
 	if exclusive, ok := number(s, "exclusiveMinimum"); ok {
 		low, bounded = exclusive, true
@@ -128,7 +137,7 @@ func (d drawing) number(s map[string]any, integer bool) any {
 // letters are what texts are drawn from: what is written otherwise in JSON, HTML, URLs, PHP, and in more bytes than one.
 var letters = []rune("abcXYZ019 _-.,:;/\\\"'<>&%+?#{}[]$\n\téßñ日本עב𝒳🚀")
 
-func (d drawing) text(s map[string]any) any {
+func (d *drawing) text(s map[string]any) any {
 	if format, ok := s["format"].(string); ok && formats[format].valid != nil {
 		return formats[format].valid[d.dice.IntN(len(formats[format].valid))]
 	}

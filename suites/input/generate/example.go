@@ -13,7 +13,38 @@ import (
 
 // Example generates a plain value that a schema seems to take, with every property that it names; nil where it finds
 // none.
-func Example(schema any) any {
+func Example(schema any) any { return newExampler().value(schema) }
+
+// exampler generates one value. Lists of lists multiply what each asks for, so that there is a limit for the whole.
+type exampler struct {
+	left int // values and characters
+}
+
+// mostExample is the size of the largest value, in characters; any other value counts as so many.
+const (
+	mostExample = 1 << 20
+	perValue    = 64
+)
+
+func newExampler() *exampler { return &exampler{mostExample} }
+
+// value is nil where none is found, and where there would be too much of it.
+func (e *exampler) value(schema any) any {
+	e.left -= perValue
+	if e.left < 0 {
+		return nil
+	}
+	v := e.fresh(schema)
+	if text, ok := v.(string); ok {
+		e.left -= len(text)
+	}
+	if e.left < 0 {
+		return nil
+	}
+	return v
+}
+
+func (e *exampler) fresh(schema any) any {
 	s := effective(schema)
 	for _, keyword := range []string{"const", "default"} {
 		if v, ok := s[keyword]; ok && v != nil {
@@ -25,9 +56,9 @@ func Example(schema any) any {
 	}
 	switch typesIn(s)[0] {
 	case "object":
-		return exampleObject(s)
+		return e.object(s)
 	case "array":
-		return exampleArray(s)
+		return e.array(s)
 	case "integer", "number":
 		return exampleNumber(s)
 	case "boolean":
@@ -44,7 +75,7 @@ func firstOf(list []any) any {
 	return list[i]
 }
 
-func exampleObject(s map[string]any) any {
+func (e *exampler) object(s map[string]any) any {
 	object := map[string]any{}
 	properties, _ := s["properties"].(map[string]any)
 	room := bound(s, "maxProperties", len(properties)+1)
@@ -52,41 +83,52 @@ func exampleObject(s map[string]any) any {
 		if _, there := object[name]; there || len(object) >= room {
 			continue
 		}
-		if v := Example(memberSchema(s, name)); v != nil {
+		if v := e.value(memberSchema(s, name)); v != nil {
 			object[name] = v
 		}
 	}
 	patterns, _ := s["patternProperties"].(map[string]any)
 	for _, pattern := range sorted(patterns) {
 		if name, ok := matching(pattern, shortest); ok && len(object) < room {
-			object[name] = Example(patterns[pattern])
+			object[name] = e.value(patterns[pattern])
 		}
 	}
-	for i := 0; len(object) < max(bound(s, "minProperties", 0), 1) && s["additionalProperties"] != false && len(properties) == 0; i++ {
-		object["x-"+strconv.Itoa(i)] = Example(s["additionalProperties"])
+	least := max(bound(s, "minProperties", 0), 1)
+	if least > longestList {
+		return nil
+	}
+	for i := 0; len(object) < least && s["additionalProperties"] != false && len(properties) == 0 && e.left >= 0; i++ {
+		object["x-"+strconv.Itoa(i)] = e.value(s["additionalProperties"])
 	}
 	return object
 }
 
-func exampleArray(s map[string]any) any {
+func (e *exampler) array(s map[string]any) any {
 	list := []any{}
-	for i := range max(bound(s, "minItems", 1), 1) {
-		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
+	least := max(bound(s, "minItems", 1), 1)
+	if least > longestList {
+		return nil
 	}
-	if contains, ok := s["contains"].(map[string]any); ok {
-		list[0] = Example(merged(effective(itemSchema(s, 0)), contains))
+	for i := range least {
+		if e.left < 0 {
+			break
+		}
+		list = append(list, e.other(itemSchema(s, i), i, s["uniqueItems"] == true))
+	}
+	if contains, ok := s["contains"].(map[string]any); ok && len(list) > 0 {
+		list[0] = e.value(merged(effective(itemSchema(s, 0)), contains))
 	}
 	return list
 }
 
 // other is an example for the item at a place, unlike those before it where it has to be.
-func other(schema any, i int, unique bool) any {
-	v := Example(schema)
+func (e *exampler) other(schema any, i int, unique bool) any {
+	v := e.value(schema)
 	if !unique || i == 0 {
 		return v
 	}
 	s := effective(schema)
-	if list, ok := s["enum"].([]any); ok {
+	if list, ok := s["enum"].([]any); ok && len(list) > 0 {
 		return list[i%len(list)]
 	}
 	switch v := v.(type) {
@@ -96,7 +138,7 @@ func other(schema any, i int, unique bool) any {
 		}
 	case map[string]any:
 		for _, name := range sorted(v) {
-			if inner := other(memberSchema(s, name), i, true); inner != v[name] {
+			if inner := e.other(memberSchema(s, name), i, true); !exact.Equal(inner, v[name]) {
 				return exact.With(v, name, inner)
 			}
 		}
@@ -179,7 +221,11 @@ func exampleString(s map[string]any) any {
 			}
 		}
 	}
-	return strings.Repeat("w", max(bound(s, "minLength", 1), 1))
+	least := max(bound(s, "minLength", 1), 1)
+	if least > longestText {
+		return nil
+	}
+	return strings.Repeat("w", least)
 }
 
 func within(s map[string]any, text string) bool {

@@ -273,9 +273,10 @@ func sized(s, object map[string]any, n int) map[string]any {
 			made[name] = v
 		}
 	}
-	for i := 0; len(made) < n; i++ {
+	e := newExampler()
+	for i := 0; len(made) < n && e.left >= 0; i++ {
 		name := "x-" + strconv.Itoa(i)
-		made[name] = Example(memberSchema(s, name))
+		made[name] = e.value(memberSchema(s, name))
 	}
 	return made
 }
@@ -325,8 +326,12 @@ func listFaults(s map[string]any, list []any) []Case {
 // items is a list of so many items that fit, no two alike where the schema asks for that.
 func items(s map[string]any, n int) []any {
 	list := []any{}
+	e := newExampler()
 	for i := range n {
-		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
+		if e.left < 0 {
+			break
+		}
+		list = append(list, e.other(itemSchema(s, i), i, s["uniqueItems"] == true))
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 // same. They have no dice until With gives them some. The zero value has met none. It is safe for concurrent use.
 type Makers struct {
 	mu    sync.Mutex
-	known map[makerKey]func() *Maker
+	known map[makerKey]func() (*Maker, error)
 }
 
 type makerKey struct {
@@ -21,30 +21,28 @@ type makerKey struct {
 // maxKnown bounds how many are remembered. A site has some hundred tools.
 const maxKnown = 1000
 
-// ForArguments is a maker of arguments for an inputSchema, the same one each time; nil where none can be generated.
-func (m *Makers) ForArguments(schema map[string]any) *Maker { return m.maker(schema, true) }
+// ForArguments is a maker of arguments for an inputSchema, the same one each time. A schema for which none can be generated is an
+// error, a jsonschema.BeyondError where it is beyond what is tested.
+func (m *Makers) ForArguments(schema map[string]any) (*Maker, error) { return m.maker(schema, true) }
 
-// ForResult is a maker of results for an outputSchema, the same one each time; nil where none can be generated.
-func (m *Makers) ForResult(schema map[string]any) *Maker { return m.maker(schema, false) }
+// ForResult is ForArguments of results for an outputSchema.
+func (m *Makers) ForResult(schema map[string]any) (*Maker, error) { return m.maker(schema, false) }
 
-func (m *Makers) maker(schema map[string]any, arguments bool) *Maker {
+func (m *Makers) maker(schema map[string]any, arguments bool) (*Maker, error) {
 	text, err := exact.Write(schema)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	key := makerKey{string(text), arguments}
 	m.mu.Lock()
 	made, met := m.known[key]
 	if !met {
-		made = sync.OnceValue(func() *Maker {
-			maker, _ := newMaker(schema, nil, arguments) // nil with the error
-			return maker
-		})
+		made = sync.OnceValues(func() (*Maker, error) { return newMaker(schema, nil, arguments) })
 		if len(m.known) == maxKnown {
 			m.known = nil
 		}
 		if m.known == nil {
-			m.known = map[makerKey]func() *Maker{}
+			m.known = map[makerKey]func() (*Maker, error){}
 		}
 		m.known[key] = made
 	}

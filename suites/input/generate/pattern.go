@@ -18,7 +18,7 @@ func matching(pattern string, more int) (text string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	var b strings.Builder
+	var b matched
 	if !write(&b, tree, more) {
 		return "", false
 	}
@@ -29,7 +29,16 @@ func matching(pattern string, more int) (text string, ok bool) {
 	return b.String(), true
 }
 
-func write(b *strings.Builder, re *syntax.Regexp, more int) bool {
+// matched is a text that grows, with how often it did: repetitions of repetitions multiply.
+type matched struct {
+	strings.Builder
+	steps int
+}
+
+func write(b *matched, re *syntax.Regexp, more int) bool {
+	if b.steps++; b.steps > longestText {
+		return false
+	}
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
 		return true
@@ -68,7 +77,7 @@ func write(b *strings.Builder, re *syntax.Regexp, more int) bool {
 	return false
 }
 
-func times(b *strings.Builder, re *syntax.Regexp, n, more int) bool {
+func times(b *matched, re *syntax.Regexp, n, more int) bool {
 	const most = 200
 	if n > most {
 		return false

@@ -112,13 +112,23 @@ func itemSchema(s map[string]any, i int) any {
 	return s["items"]
 }
 
+// The largest texts that are generated, in characters, and the largest lists and objects. No value is generated that has to be larger:
+// a bound beyond these counts as one more.
+const (
+	longestText = 1 << 14
+	longestList = 1 << 10
+)
+
 // bound reads a whole-number keyword; otherwise where it is missing or no whole number of a size that matters.
 func bound(s map[string]any, keyword string, otherwise int) int {
 	n, err := strconv.Atoi(fmt.Sprint(s[keyword]))
 	if err != nil {
 		return otherwise
 	}
-	return n
+	if strings.HasSuffix(keyword, "Length") {
+		return min(n, longestText+1)
+	}
+	return min(n, longestList+1)
 }
 
 // number reads a keyword as an exact number.

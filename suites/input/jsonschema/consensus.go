@@ -89,9 +89,17 @@ func (c *Consensus) Refuses(value any) bool {
 	return c.agree(value, func(fault string) bool { return fault != "" })
 }
 
+// Cost is how often schemas apply to a value and its parts, up to a limit above which it neither fits nor does not.
+func (c *Consensus) Cost(value any) int {
+	return read(c.opinions[0].schema).applied(c.opinions[0].schema, value)
+}
+
 func (c *Consensus) agree(value any, on func(fault string) bool) bool {
+	if c.opinions[0].tooMuch(value) {
+		return false
+	}
 	for _, v := range c.opinions {
-		if !on(v.Fault(value)) {
+		if !on(v.fault(value)) {
 			return false
 		}
 	}
@@ -103,7 +111,7 @@ func (c *Consensus) agree(value any, on func(fault string) bool) bool {
 		doubles = c.opinions
 	}
 	for _, v := range doubles {
-		if !on(v.Fault(read)) {
+		if !on(v.fault(read)) {
 			return false
 		}
 	}
@@ -131,29 +139,55 @@ func inexpressible(schema any) (found bool) {
 	return found
 }
 
-// maxInlined bounds how deep references are followed.
-const maxInlined = 16
+// Bounds of Inlined: how deep references are followed, and how many members of objects that makes.
+const (
+	maxInlined  = 16
+	mostInlined = 50_000
+)
 
 // Inlined is a schema with what its local references lead to in their place, as far as that can be given: references to
-// a schema with an address of its own stay.
+// a schema with an address of its own stay, and those that are deeper than maxInlined. Where schemas refer to themselves so often
+// that this makes too much of them, it is half as deep, or a quarter, …
 func Inlined(schema any) any {
 	d := read(schema)
-	var inline func(s any, depth int) any
-	inline = func(s any, depth int) any {
-		return rewrite(s, func(object map[string]any) map[string]any {
-			ref, ok := object["$ref"].(string)
-			if !ok || depth == maxInlined {
+	for deepest := maxInlined; ; deepest /= 2 {
+		left := mostInlined
+		var inline func(s any, depth int) any
+		inline = func(s any, depth int) any {
+			return rewrite(s, func(object map[string]any) map[string]any {
+				if depth > 0 {
+					left -= entries(object)
+				}
+				ref, ok := object["$ref"].(string)
+				if !ok || depth == deepest || left < 0 {
+					return object
+				}
+				target, base, err := d.resolve("", ref)
+				if err != nil || base != "" {
+					return object
+				}
+				if found, ok := inline(target, depth+1).(map[string]any); ok {
+					return found
+				}
 				return object
-			}
-			target, base, err := d.resolve("", ref)
-			if err != nil || base != "" {
-				return object
-			}
-			if found, ok := inline(target, depth+1).(map[string]any); ok {
-				return found
-			}
-			return object
-		})
+			})
+		}
+		if inlined := inline(schema, 0); left >= 0 || deepest == 0 {
+			return inlined
+		}
 	}
-	return inline(schema, 0)
+}
+
+// entries are the members of a schema and of the objects in it, which rewrite copies.
+func entries(object map[string]any) int {
+	n := 1 + len(object)
+	for _, v := range object {
+		switch v := v.(type) {
+		case map[string]any:
+			n += len(v)
+		case []any:
+			n += len(v)
+		}
+	}
+	return n
 }

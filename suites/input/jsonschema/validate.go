@@ -14,12 +14,19 @@ import (
 type Validator struct {
 	earlier *gojsonschema.Schema // Draft 4 to 7
 	later   *santhosh.Schema     // 2019-09 and 2020-12
+
+	schema any
+	heavy  *document // nil where no value can be too much
 }
 
 // Compile makes a validator of a schema in the dialect that it declares, or in otherwise where it declares none;
-// formats are asserted. A schema that is not valid, needs another document or goes round in a circle is an error.
-// Patterns that Go cannot express are left out.
+// formats are asserted. A schema that is beyond Bounded, is not valid, needs another document or goes round in a circle is an
+// error. Patterns that Go cannot express are left out.
 func Compile(schema any, otherwise Dialect) (v *Validator, err error) {
+	heavy, err := bounded(schema)
+	if err != nil {
+		return nil, err
+	}
 	for _, test := range []func() string{
 		func() string { return Fault(schema, otherwise) },
 		func() string { return Unresolved(schema) },
@@ -39,6 +46,11 @@ func Compile(schema any, otherwise Dialect) (v *Validator, err error) {
 		}
 	}()
 	schema = expressible(schema)
+	defer func() {
+		if v != nil {
+			v.schema, v.heavy = schema, heavy
+		}
+	}()
 	switch dialect {
 	case Draft2019_09, Draft2020_12:
 		v, err = compileLater(schema, santhosh.Draft2020)
@@ -93,6 +105,18 @@ func expressible(schema any) any {
 
 // Fault says what is wrong with a value, as `at /path: …`; "" when it fits the schema.
 func (v *Validator) Fault(value any) string {
+	if v.tooMuch(value) {
+		return fmt.Sprintf("at the top: the value is not tested, because schemas would apply to it more than %d times", mostApplied)
+	}
+	return v.fault(value)
+}
+
+// tooMuch reports whether a library would take longer over a value than any check should: neither can be stopped.
+func (v *Validator) tooMuch(value any) bool {
+	return v.heavy != nil && v.heavy.applied(v.schema, value) > mostApplied
+}
+
+func (v *Validator) fault(value any) string {
 	if v.later != nil {
 		err, _ := v.later.Validate(value).(*santhosh.ValidationError)
 		if err == nil {
