@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // Change is one difference of two surfaces.
@@ -176,6 +177,9 @@ func compareSchemas(tool, side string, old, now any) []Change {
 		from, to, other, narrower = now, old, "output/narrower", "output/wider"
 	}
 	var all []Change
+	if fault := invalid(now); fault != "" && invalid(old) == "" {
+		all = append(all, change(side+"/invalid", tool, "", "", fault))
+	}
 	found := narrowing(from, to)
 	tries := fewTried
 	if len(found) > 0 {
@@ -218,6 +222,20 @@ func compareSchemas(tool, side string, old, now any) []Change {
 		all = append(all, change(other, tool, "", "", ""))
 	}
 	return all
+}
+
+// invalid says why a document is no schema: by the dialect that it declares, or else by any. A schema that is missing is another
+// difference.
+func invalid(schema any) (fault string) {
+	if schema == nil {
+		return ""
+	}
+	for _, dialect := range []jsonschema.Dialect{jsonschema.Draft4, jsonschema.Draft2020_12, jsonschema.Draft7} {
+		if fault = jsonschema.Fault(schema, dialect); fault == "" {
+			return ""
+		}
+	}
+	return fault
 }
 
 // told is an input schema as callers are told it: where an object names its members and says nothing of others, callers send no
