@@ -63,8 +63,10 @@ func TestHalfWrittenBridgeIsNotWaitedFor(t *testing.T) {
 		only   string
 		waits  bool
 	}{
-		"descriptions of its own":               {false, func(m map[string]any) map[string]any { return tool(m["id"], "x") }, "list/page-size", false},
-		"names of its own":                      {false, func(m map[string]any) map[string]any { return tool("x."+m["id"].(string), m["attributes"].(map[string]any)["usage"]) }, "list/page-size", true},
+		"descriptions of its own": {false, func(m map[string]any) map[string]any { return tool(m["id"], "x") }, "list/page-size", false},
+		"names of its own": {false, func(m map[string]any) map[string]any {
+			return tool("x."+m["id"].(string), m["attributes"].(map[string]any)["usage"])
+		}, "list/page-size", true},
 		"a list that stays, and a front clause": {true, func(m map[string]any) map[string]any { return tool(m["id"], m["attributes"].(map[string]any)["usage"]) }, "list/tool-required-members", false},
 	} {
 		t.Run(name, func(t *testing.T) {
