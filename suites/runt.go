@@ -20,6 +20,9 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 	o.Short = o.Short || testing.Short()
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
+	if o.Pass.Waiting == nil {
+		o.Pass.Waiting = func(why string) { t.Log(settings.AsOptions(why)) }
+	}
 	s, err := engine.Open(ctx, target, o)
 	if err != nil {
 		t.Fatal(settings.AsOptions(err.Error()))
@@ -57,6 +60,11 @@ func RunT(t *testing.T, target Target, o Options) *reports.Report {
 			if r.Verdict == reports.Fail {
 				t.Errorf("%s: %s", r.ID, engine.Account(r))
 			}
+		}
+	}
+	for _, m := range report.Measured {
+		if m.Warning != "" {
+			t.Log("warning: " + settings.AsOptions(m.Warning))
 		}
 	}
 	if verdict := settings.AsOptions(engine.Verdict(report)); report.ExitCode() != 0 {

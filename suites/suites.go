@@ -24,15 +24,39 @@ func Run(ctx context.Context, target Target, o Options) (*reports.Report, error)
 	return engine.Run(ctx, target, o)
 }
 
-// What a run is given. Options has the groups Site (what stands behind the bridge), Bridge (how the bridge behaves), Callers
-// (who calls, and what they may call) and Connection (to the bridge); the rest chooses what is tested.
+// What a run is given.
 type (
-	Target     = engine.Target
-	Options    = engine.Options
-	Site       = engine.Site
-	Bridge     = engine.Bridge
-	Callers    = engine.Callers
-	Connection = engine.Connection
+	// Target is the bridge: URL, and Name, Version, Organisation and Contact for the report.
+	Target = engine.Target
+
+	// Options is all that a run can be given; package check documents the types of Bridge and Callers field by field.
+	//
+	//	Site         Site           // what stands behind the bridge: Drupal, the mock; or Recorder, Control, URL
+	//	Bridge       Bridge         // DiscoveryTTL, PermissionTTL, UpstreamTimeout, PageSize, RateLimit, Replicas, Patterns, Invalidate
+	//	Callers      Callers        // Credentials, Tokens, Invocations, …
+	//	Connection   Connection     // TLS, Proxy, Dial, Rate, Timeout
+	//	Contract     string         // version of the contract; "": the latest released
+	//	Capabilities []string       // claimed; nil: DefaultCapabilities
+	//	Clients      []string       // whose refusals the area profile tests; nil: those of all
+	//	Only, Skip   []string       // globs over clause ids
+	//	Extra        []check.Check  // checks that bring a clause of their own
+	//	Wire         contract.Wire  // contract.Front: what only the site shows does not count while it cannot be tested
+	//	Strict       bool           // a SHOULD that is not kept makes the run fail
+	//	Short        bool           // leaves out the checks that send most
+	//	Seed         int64          // of generated cases; 0: 1
+	//	Cases        int            // generated cases of one check at most; 0: 220
+	//	Sample       int            // tools and cases of one check at most; 0: all
+	//	RunTimeout   time.Duration  // of the whole run; 0: 10 min
+	//	Baseline     *baseline.File // what is known to fail
+	//	Tool         reports.Tool   // who runs, for the report
+	//	Progress     func(reports.Result)
+	//	Pass         engine.Pass    // for who shares the checks of a run among several
+	Options = engine.Options
+
+	Site       = engine.Site       // what stands behind the bridge
+	Bridge     = engine.Bridge     // how the bridge behaves, as far as that is known
+	Callers    = engine.Callers    // who calls, and what they may call
+	Connection = engine.Connection // to the bridge
 
 	UsageError       = engine.UsageError
 	UnreachableError = engine.UnreachableError

@@ -108,6 +108,7 @@ type Pass struct {
 	Makers      *generate.Makers                     // of generated cases, shared by several passes; nil: of its own
 	Clock       func(time.Duration)                  // moves a clock that the bridge may go by: the run finds out whether it does; nil: there is none
 	Apart       *check.Replica                       // not started, keeps the site's methods far longer than a caller's permissions; nil: there is none
+	Waiting     func(why string)                     // receives what the run waits for before a check; nil: nobody
 	Log         func() string                        // returns what the bridge has printed so far; nil: the run does not see it
 	Wrong       *atomic.Int32                        // counts the wrong credentials of several passes; nil: this pass counts its own
 	Spent       *patience.Timeouts                   // what time-outs have cost passes before this one; nil: nothing

@@ -125,6 +125,7 @@ func Open(ctx context.Context, target Target, o Options) (*Session, error) {
 		return nil, err
 	}
 	env.Run.End, env.Run.Spent, env.Run.Brief = end, o.Pass.Spent, o.Pass.Independent // from here on: each bridge responds once, or is none
+	env.Waiting = o.Pass.Waiting
 	if err := env.MeasureNow(ctx); err != nil {
 		s.Close()
 		return nil, &UnreachableError{Reason: err}
@@ -180,6 +181,9 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 	}
 	if o.Started != nil {
 		o.Started(c.ID)
+	}
+	if c.Sees != check.Front || c.ByMock {
+		s.env.AwaitChange(s.ctx)
 	}
 	s.env.LookBetweenChecks(s.ctx)
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -179,6 +179,9 @@ func compareSchemas(ctx context.Context, tool, side string, old, now any) []Chan
 		from, to, other, narrower = now, old, "output/narrower", "output/wider"
 	}
 	var all []Change
+	if fault := invalid(now); fault != "" && invalid(old) == "" {
+		all = append(all, change(side+"/invalid", tool, "", "", fault))
+	}
 	found, example, shown := compareValues(ctx, from, to)
 	if len(found) == 0 && shown {
 		found = []escape{{kind: "narrower"}}
@@ -232,6 +235,20 @@ func compareValues(ctx context.Context, from, to any) (found []escape, example a
 	}
 	example, shown = witness(ctx, from, to, tries)
 	return found, example, shown
+}
+
+// invalid says why a document is no schema: by the dialect that it declares, or else by any. A schema that is missing is another
+// difference.
+func invalid(schema any) (fault string) {
+	if schema == nil || jsonschema.Bounded(schema) != nil { // which is not compared
+		return ""
+	}
+	for _, dialect := range []jsonschema.Dialect{jsonschema.Draft4, jsonschema.Draft2020_12, jsonschema.Draft7} {
+		if fault = jsonschema.Fault(schema, dialect); fault == "" {
+			return ""
+		}
+	}
+	return fault
 }
 
 // told is an input schema as callers are told it: where an object names its members and says nothing of others, callers send no

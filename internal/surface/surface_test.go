@@ -58,6 +58,9 @@ func TestRules(t *testing.T) {
 		{input(`{"type": "string"}`), `"inputSchema": {"type": "object", "properties": {"q": {"$ref": "#/$defs/q"}}, "$defs": {"q": {"type": "string"}}}`, "input/spelling"},
 		{input(`{"type": "string"}`), input(`{"anyOf": [{"type": "string"}, {"type": "integer"}]}`), "input/wider"},
 		{input(`{"type": ["string", "integer"]}`), input(`{"anyOf": [{"type": "string"}, {"type": "integer"}]}`), "input/spelling"},
+		{`"inputSchema": {"type": "object", "properties": {}}`, `"inputSchema": {"type": "object", "properties": []}`, "input/invalid"},
+		{input(`{"type": "integer", "minimum": 1}`), input(`{"type": "integer", "minimum": 0, "exclusiveMinimum": true}`), "input/spelling"}, // Draft 4
+		{output(object), output(`{"type": "object", "required": "a"}`), "output/invalid"},
 		{input(`{"type": "string", "pattern": "^[ab]+$"}`), input(`{"type": "string", "pattern": "^[a-c]+$"}`), "input/pattern"}, // nobody can compare them: allow it
 		{input(`{"type": "string"}`), input(`{"type": "string", "if": {"const": "x"}, "then": {"type": "string"}}`), "input/unproved"},
 		{input(`{"type": "array", "items": {"type": "integer"}}`), input(`{"type": "array", "contains": {"type": "integer"}}`), "input/narrower"},

@@ -105,6 +105,9 @@ func (d *Differences) mark(c Change) string {
 	case c.Level == reports.SHOULD:
 		return "warns"
 	}
+	if strings.HasSuffix(c.ID, "/spelling") {
+		return "same"
+	}
 	return "adds"
 }
 

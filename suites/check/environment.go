@@ -59,6 +59,7 @@ type Config struct {
 	Sample   int           // tools that a check runs at most; 0: all
 	Apart    *Replica      // not started: one with a discovery TTL that no check waits for, and the same permission TTL; nil: there is none
 	Log      func() string // what the bridge has printed so far; nil: the run does not see it
+	Waiting  func(string)  // is told what the run waits for before it tests what sees the site; nil: nobody asks
 	Sharers  int           // workers that test the bridge at the same time; 0: this one
 	Redact   *redact.Redactor
 	Wrong    *atomic.Int32 // wrong credentials that were sent so far, by all that test the bridge

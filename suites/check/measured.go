@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,6 +36,7 @@ type measures struct {
 	ttl           time.Duration // after which all saw it; 0: they do not yet
 	over          bool          // nothing more is waited for
 	currentForNew bool          // a caller that is new to the bridge sees the site as it is
+	listsSite     bool          // of a bridge whose new callers do not: its list has a method of the site with its usage
 	rows          []reports.Measurement
 }
 
@@ -43,6 +45,9 @@ func (c *Config) Measures() bool { return !c.Owned && c.Advance == nil }
 
 // markerName is the id of the method with which runs change the site that they measure by.
 const markerName = "content.measured"
+
+// markerUsage begins the usage of that method; the name of the run comes next.
+const markerUsage = "Came with the run"
 
 // Marks reports whether a tool is of the method that says which run changed the site. What a bridge that is up shows of it to a caller
 // whom it knows may be what another run left, from before this one or beside it.
@@ -58,7 +63,7 @@ func (e *Environment) StartMeasures(ctx context.Context) (undo func(), err error
 	}
 	t := NewT(e)
 	m := &measures{t: t, waiting: map[Identity]string{}, marker: fixtures.Method{
-		ID: markerName, Usage: "Came with the run" + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
+		ID: markerName, Usage: markerUsage + t.Drupal.Prefix + "to measure how soon a change shows", Access: []string{fixtures.AdministerSite},
 		MCP: &fixtures.Tool{Title: "Measured"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}}
 	if !t.Exposed(&m.marker) {
 		return undo, nil
@@ -101,7 +106,6 @@ func (m *measures) serve(change func([]fixtures.Method) []fixtures.Method) {
 }
 
 // MeasureNow measures what needs no wait: whether a caller that is new to the bridge sees the site as it is, and the page size.
-// Where such a caller sees an older site, this waits until the bridge shows the present one: no check could be right before.
 // The error says that the bridge stands before another site.
 func (e *Environment) MeasureNow(ctx context.Context) error {
 	if m := e.measures; m != nil {
@@ -116,8 +120,8 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 		if e.NotABridge != "" || e.Unforwarded || !m.currentForNew && len(m.t.Upstream.Entries(0)) == 0 { // it has no site, or asks this one nothing
 			m.over = true
 		}
-		for !m.currentForNew && m.waiting[m.lister] != "" && !m.over {
-			m.wait(ctx)
+		if m.listsSite = !m.currentForNew && !m.over && m.showsSite(ctx); !m.listsSite {
+			e.AwaitChange(ctx)
 		}
 	}
 	switch {
@@ -127,6 +131,44 @@ func (e *Environment) MeasureNow(ctx context.Context) error {
 		return e.elsewhere(ctx)
 	}
 	return nil
+}
+
+// AwaitChange waits where a caller who is new to the bridge sees an older site, until it shows the present one: no check that looks
+// at the site could be right before.
+func (e *Environment) AwaitChange(ctx context.Context) {
+	m := e.measures
+	if m == nil || m.currentForNew || m.over || m.waiting[m.lister] == "" {
+		return
+	}
+	if e.Waiting != nil {
+		e.Waiting(fmt.Sprintf("waiting for the bridge to show a change of the site, at most %v: a new caller sees the site as it was before; let the bridge cache for 1s while it is tested", Measuring))
+	}
+	for m.waiting[m.lister] != "" && !m.over {
+		m.wait(ctx)
+		m.over = m.over || m.drops()
+	}
+}
+
+// showsSite reports whether the bridge lists a method of the site to the agent as it is, so that what its list does not show of the
+// change may be in a cache.
+func (m *measures) showsSite(ctx context.Context) (shown bool) {
+	protect(func() {
+		list := m.t.As(Agent).ListAll(ctx)
+		shown = slices.ContainsFunc(m.t.Site.Methods(), func(method fixtures.Method) bool {
+			tool, listed := list.Find(m.t.ToolName(method.ID))
+			return listed && method.Usage != "" && tool["description"] == method.Usage
+		})
+	})
+	return shown
+}
+
+// drops reports whether the bridge's list loses the change: the site showed it to a caller of the bridge long ago, and no method of
+// the site is in the list as it is.
+func (m *measures) drops() bool {
+	long := cmp.Or(3*m.t.DiscoveryTTL, soon)
+	return !m.listsSite && slices.ContainsFunc(m.t.Upstream.Entries(0), func(e journal.Entry) bool {
+		return e.Route == route.Methods && e.Status == http.StatusOK && e.Start.After(m.changed) && time.Since(e.End) > long && m.t.Drupal.Made(Identity(e.User))
+	})
 }
 
 // elsewhere is why the bridge stands before another site: it lists tools, and has sent this site no request for its methods, not
@@ -211,7 +253,8 @@ func (m *measures) sees(ctx context.Context, who Identity) (shown, whole bool) {
 		list := m.t.As(who).ListAll(ctx)
 		tool, listed := list.Find(m.t.ToolName(m.marker.ID))
 		text, _ := tool["description"].(string)
-		shown, whole = listed && strings.Contains(text, m.marker.Usage), list.Fault.IsZero()
+		foreign := strings.Contains(text, markerUsage) && !strings.Contains(text, m.marker.Usage) // another run left it
+		shown, whole = listed && !foreign, list.Fault.IsZero()
 	})
 	return shown, whole
 }

@@ -5,7 +5,8 @@
 // A spec that only looks at the bridge's URL runs on any process. One that looks at the site, or changes it, is Serial:
 // processes share the site. A broken MUST fails, a broken SHOULD passes with a visible report entry (it fails where
 // Options.Strict is set), and what does not apply or cannot be tested is skipped with the reason. After the suite the one
-// verdict is printed; where no spec failed and the verdict is not conformant, the suite fails by it.
+// verdict is printed; where no spec failed and the verdict is not conformant, the suite fails by it, as it does where filters
+// leave no spec at all.
 package specs
 
 import (
@@ -113,6 +114,9 @@ func (r *Specs) begin() error {
 				return
 			}
 		}
+		if r.suite.Options.Pass.Waiting == nil {
+			r.suite.Options.Pass.Waiting = func(why string) { ginkgo.GinkgoWriter.Println(settings.AsOptions(why)) }
+		}
 		r.session, r.err = engine.Open(ctx, r.suite.Target, r.suite.Options)
 	})
 	return r.err
@@ -152,8 +156,8 @@ func (r *Specs) Spec(id string) []any {
 
 // conclude ends the running spec by the verdict on its clause.
 func (r *Specs) conclude(result reports.Result) {
-	for _, f := range engine.Found(result) {
-		ginkgo.AddReportEntry("finding", f, ginkgo.ReportEntryVisibilityFailureOrVerbose)
+	for _, f := range engine.Found(result) { // for the JSON report: the console has the failure's message
+		ginkgo.AddReportEntry("finding", f, ginkgo.ReportEntryVisibilityNever)
 	}
 	switch v := result.Verdict; {
 	case v == reports.NotApplicable, v == reports.NotTestable:
@@ -193,12 +197,24 @@ func (r *Specs) AfterSuite(ran ginkgo.Report) {
 		ginkgo.Fail("bridgecheck: " + err.Error())
 	}
 	if report == nil {
+		if ran.PreRunStats.SpecsThatWillRun == 0 {
+			var areas []string
+			for area := range r.Areas() {
+				areas = append(areas, area)
+			}
+			ginkgo.Fail("bridgecheck: no clause ran: the filters of Ginkgo match no spec; the areas are " + strings.Join(areas, ", "))
+		}
 		return
 	}
 	if r.suite.After != nil {
 		r.suite.After(report)
 	}
 	verdict := settings.AsOptions(engine.Verdict(report))
+	for _, m := range report.Measured {
+		if m.Warning != "" {
+			fmt.Println("\nbridgecheck: warning: " + settings.AsOptions(m.Warning))
+		}
+	}
 	fmt.Println("\nbridgecheck: " + verdict)
 	if report.ExitCode() == 0 || !ran.SuiteSucceeded {
 		return

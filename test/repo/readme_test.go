@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"go/doc"
 	"go/parser"
 	"go/token"
@@ -46,25 +47,23 @@ func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 	}
 }
 
-// The lines of the README's "From Go" compile in another module. A workspace joins the two, for which the build cache has the
-// packages of this one.
-func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
+// The files of docs/go.md compile in another module. A workspace joins the two, for which the build cache has the packages of this one.
+func TestFromGoCompilesInAnotherModule(t *testing.T) {
 	must.Need(t, !testing.Short(), "NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
-	_, section, _ := strings.Cut(read(t, "docs/go.md"), "# From Go\n")
-	_, lines, ok := strings.Cut(section, "\n```go\n")
-	lines, _, closed := strings.Cut(lines, "```")
-	must.Assert(t, ok && closed, "docs/go.md has no Go under \"From Go\"")
 	module, dir := modulePath(t), t.TempDir()
 	here := must.Get(filepath.Abs(root))(t)
 	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1)
 	version := regexp.MustCompile(`(?m)^go .*$`).FindString(mod)
-	work := version + "\n\nuse (\n\t.\n\t" + here + "\n)\n"
-	program := "package consumer\n\nimport (\n\t\"net/http\"\n\t\"testing\"\n\n" +
-		"\t\"" + module + "/suites\"\n\t\"" + module + "/suites/bridgetest\"\n)\n\n" +
-		"type bridge struct{}\n\nfunc (bridge) New(string) http.Handler { return http.NotFoundHandler() }\n\nvar mybridge bridge\n\n" + lines
-	for name, text := range map[string]string{"go.mod": mod, "go.work": work, "go.work.sum": read(t, "go.sum"), "consumer_test.go": program} {
+	files := map[string]string{"go.mod": mod, "go.work": version + "\n\nuse (\n\t.\n\t" + here + "\n)\n", "go.work.sum": read(t, "go.sum"),
+		"bridge.go": "package mybridge\n\nimport \"net/http\"\n\nfunc New(string) http.Handler { return http.NotFoundHandler() }\n"}
+	samples := regexp.MustCompile("(?s)\n```go\n(package .*?)```").FindAllStringSubmatch(read(t, "docs/go.md"), -1)
+	must.Assert(t, len(samples) == 2, "docs/go.md has %d whole files in Go, want 2", len(samples))
+	for i, sample := range samples {
+		files[fmt.Sprintf("sample%d_test.go", i)] = sample[1]
+	}
+	for name, text := range files {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	output, err := inTree(t, dir, "go vet ./...")
-	must.Expect(t, err == nil, "%v\n%s\n%s", err, output, program)
+	must.Expect(t, err == nil, "%v\n%s", err, output)
 }

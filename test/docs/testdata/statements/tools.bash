@@ -13,7 +13,7 @@ cmp site.lock.json exec.lock.json
 exits 0 bridgecheck tools rules
 says '^input/required' '^input/unproved' '^output/unproved'
 
-#> | breaking for callers | a tool is lost, an argument more is required, a type is narrower, a result promises less | yes |
+#> | breaking for callers | a tool is lost, an argument more is required, a type is narrower, a result promises less, a schema is invalid | yes |
 #>
 #> | breaking for models | an annotation on safety changed | yes |
 #>
@@ -29,6 +29,7 @@ d 0 "{$T},$B"
 d 1 "{$T}"
 d 1 "{${T/'"type":"object"'/'"type":"object","required":["q"]'}},$B"
 d 1 "{${T/'"type":"string"'/'"type":"string","maxLength":3'}},$B"
+d 1 "{${T/'{"q":{"type":"string"}}'/[]}},$B"
 d 1 "{${T/'"readOnlyHint":true'/'"readOnlyHint":false'}},$B"
 d 0 "{${T/does/deletes}},$B"
 d 1 "{${T/does/deletes}},$B" --strict
