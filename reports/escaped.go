@@ -13,6 +13,8 @@ import (
 func (r *Report) Escaped() *Report {
 	c := *r
 	escapeIn(reflect.ValueOf(&c).Elem())
+	c.groups = r.Groups() // of the texts as they came: escaped ones have other lengths
+	escapeIn(reflect.ValueOf(&c.groups).Elem())
 	return &c
 }
 

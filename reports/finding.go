@@ -2,6 +2,8 @@ package reports
 
 import (
 	"fmt"
+	"math"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -87,13 +89,42 @@ var (
 )
 
 // Brief is r's message where there is little room: without those and the other findings.
-func (r Result) Brief() string {
+func (r Result) Brief() string { return r.BriefIn(math.MaxInt) }
+
+// leastBrief is to what a part of a message is cut at most, in characters.
+const leastBrief = 24
+
+// BriefIn is Brief in about so many characters. What came is not cut for what stands before it: first that loses the row of the
+// input, then it is cut, and then what was expected.
+func (r Result) BriefIn(room int) string {
 	lead, ok := r.Lead()
 	if !ok || r.Verdict == Fixed || !lead.compares() {
 		return r.Message
 	}
 	lead.Actual = reply.ReplaceAllString(lead.Actual, "{…}$1")
-	return lead.says(payload.ReplaceAllString(query.ReplaceAllString(lead.about(), "$1…"), "{…}"))
+	about := payload.ReplaceAllString(query.ReplaceAllString(lead.about(), "$1…"), "{…}")
+	over := func() int { return utf8.RuneCountInString(lead.says(about)) - room }
+	if before, _, ok := strings.Cut(about, " ("); ok && over() > 0 {
+		about = before
+	}
+	for _, part := range []*string{&about, &lead.Expected} {
+		if text, n := []rune(*part), over(); n > 0 && len(text) > leastBrief {
+			*part = strings.TrimRight(string(text[:max(leastBrief, len(text)-n)-1]), " ") + "…"
+		}
+	}
+	return lead.says(about)
+}
+
+// askedBytes bounds the body in Asks.
+const askedBytes = 120
+
+// Asks is the request of e as a subject names one.
+func (e Exchange) Asks() string {
+	address := e.Request.URL
+	if at, err := url.Parse(address); err == nil {
+		address = at.RequestURI()
+	}
+	return fmt.Sprintf("%s %s as %s", e.Request.Method, strings.TrimRight(address+" "+shortened(e.Request.Body, askedBytes), " "), e.Identity)
 }
 
 // compares reports whether a finding has an expected and an actual value.
@@ -128,32 +159,37 @@ func noted(text, note string) string {
 
 // Bounds of a note, in bytes.
 const (
-	noteNames   = 240 // all names
-	noteCount   = 3   // names
+	notePlain   = 60  // a name that is read at a glance
 	noteRow     = 80  // one row's name
 	noteMessage = 160 // one message that stands for a name
 )
 
-// others names the findings beside f.
+// others counts the findings beside f and names one of them, with a plain name where there is one: the report has all.
 func (f Finding) others(all []Finding) string {
 	if len(all) < 2 {
 		return ""
 	}
-	var names []string
-	room, skipped := noteNames, false
+	example, skipped := "", false
 	for _, other := range all {
 		if !skipped && other == f {
 			skipped = true
 			continue
 		}
-		name := other.beside(f)
-		if room -= len(name); len(names) == noteCount || room < 0 && len(names) > 0 {
-			names = append(names, "…")
-			break
+		if name := other.beside(f); example == "" || isPlain(name) {
+			if example = name; isPlain(name) {
+				break
+			}
 		}
-		names = append(names, name)
 	}
-	return fmt.Sprintf("and %d more: %s", len(all)-1, strings.Join(names, ", "))
+	if len(all) > 2 {
+		example += ", …"
+	}
+	return fmt.Sprintf("and %d more: %s", len(all)-1, example)
+}
+
+// isPlain reports whether a name is short and has no letters but those of ASCII.
+func isPlain(name string) bool {
+	return len(name) <= notePlain && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '\\' })
 }
 
 // beside names what f is about, without what is the same in first.

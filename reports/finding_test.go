@@ -64,6 +64,34 @@ func TestBriefLeavesBodiesOut(t *testing.T) {
 	}
 }
 
+// Where there is less room the row goes first, then the request, then what was expected; what came stays.
+func TestBriefInLittleRoomKeepsWhatCame(t *testing.T) {
+	r := reports.Result{Verdict: reports.Fail, Findings: []reports.Finding{{Subject: `POST /mcp/tools/invoke {"a":1} as agent`, Row: "the site is slow and sends a text",
+		Expected: "500, 502 or 503 with the envelope and nothing of it", Actual: "200 with all"}}}
+	r.Conclude()
+	for room, want := range map[int]string{
+		1000: "POST /mcp/tools/invoke {…} as agent (the site is slow and sends a text): expected 500, 502 or 503 with the envelope and nothing of it, got 200 with all",
+		130:  "POST /mcp/tools/invoke {…} as agent: expected 500, 502 or 503 with the envelope and nothing of it, got 200 with all",
+		100:  "POST /mcp/tools/invoke…: expected 500, 502 or 503 with the envelope and nothing o…, got 200 with all",
+		10:   "POST /mcp/tools/invoke…: expected 500, 502 or 503 with th…, got 200 with all",
+	} {
+		if got := r.BriefIn(room); got != want {
+			t.Errorf("in %d characters: got\n%q, want\n%q", room, got, want)
+		}
+	}
+}
+
+// One of many findings is named, by a plain name if there is one.
+func TestNotesNameOnePlainFinding(t *testing.T) {
+	named := func(row string) reports.Finding {
+		return reports.Finding{Subject: "x", Row: row, Expected: "a", Actual: "b"}
+	}
+	r := reports.Result{Findings: []reports.Finding{named(""), named("calls for 'Straße “q”'"), named("a blank"), named("a tab")}}
+	if r.Conclude(); r.Note != "and 3 more: a blank, …" {
+		t.Errorf("the note is %q", r.Note)
+	}
+}
+
 func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 	r := sample.Kept()
 	result := &r.Results[0]

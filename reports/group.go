@@ -1,14 +1,20 @@
 package reports
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"mime"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
@@ -56,8 +62,11 @@ const (
 	wrongEnvelope                  // a 4xx without the error object of the contract
 	refusal                        // a 4xx with it
 	wrongStatus                    // an error under the status of another: a 2xx, or a missing tool that is not 404
-	wrongType                      // a 2xx whose Content-Type is missing or not JSON
+	wrongType                      // a response whose Content-Type is missing or not JSON, though its body may be
 	invalidJSON                    // a 2xx that says that it is JSON
+	cutShort                       // a body that ends in the middle, with as many bytes as its Content-Length says
+	errorAsResult                  // a 2xx where an error of the site's is due
+	encodedTwice                   // a result that is a string with the JSON of the site's in it
 	mismatch                       // a 2xx with other content than expected
 	wrongAccount                   // a call ran at the site as another account than the caller's: by that account
 	notForwarded                   // the site refused the bridge's requests, which had not the caller's credentials
@@ -70,6 +79,14 @@ const (
 
 // ToGoOn is what is expected of the process of a bridge that has ended by itself.
 const ToGoOn = "to go on running"
+
+// What a finding says of a body, where the exchange may have too little of it to show.
+const (
+	// EndsInTheMiddle is of a body of which as many bytes came as its Content-Length says.
+	EndsInTheMiddle = "ends in the middle, at its Content-Length"
+	// EncodedTwice is of a result.
+	EncodedTwice = "a string that holds the result as JSON: it was encoded twice"
+)
 
 // AtTheProxy is the remedy of what a proxy did in place of the bridge.
 const AtTheProxy = "Change the configuration of the proxy: docs/behind-a-proxy.md has a complete one for each of five."
@@ -93,6 +110,9 @@ var causeKinds = map[causeKind]struct {
 	wrongEnvelope: {Protocol, "errors/envelope", `Make one function that writes every error as {"error": {"code": …, "message": …}} with Content-Type application/json, and use it in the handlers of the framework (404, 405, 500, bad body) as well.`},
 	wrongStatus:   {Protocol, "errors/status-agrees", "Send the status that belongs to the error's code (400, 401, 403, 404, 5xx; tool_not_found: 404) with the body."},
 	wrongType:     {Protocol, "list/answers-json", "Send Content-Type: application/json with every JSON body."},
+	cutShort:      {Protocol, "list/answers-json", "Encode the body first, and send the number of its bytes as Content-Length, not that of its characters: é is two bytes in UTF-8. Or leave the header to the HTTP library."},
+	errorAsResult: {Execution, "invoke/execution-error-500", "Check for `error` in the JSON-RPC response before `result`: HTTP 200 does not mean success."},
+	encodedTwice:  {Execution, "invoke/result-exact", "Put the site's result into the response as the value that it is, and encode the whole body once."},
 	invalidJSON:   {Protocol, "list/answers-json", "Write bodies with the JSON encoder alone: no output, warning or stack trace before or after."},
 	wrongAccount:  {Exposure, "access/credentials-forwarded", forwardThem + " An account of the bridge's own may not run a caller's calls, and what one caller may see is no other's."},
 	notForwarded:  {Exposure, "access/credentials-forwarded", forwardThem},
@@ -106,6 +126,9 @@ var causeKinds = map[causeKind]struct {
 // Groups groups what a reader has to act on: the findings, which no baseline excuses, of clauses that fail, warn, end in an
 // error or keep a MUST untested. Every finding is in exactly one group. The group that explains most failures is the first.
 func (r *Report) Groups() []Group {
+	if r.groups != nil {
+		return r.groups
+	}
 	blocked := map[string]bool{}
 	for _, result := range r.Blocked() {
 		blocked[result.ID] = true
@@ -185,7 +208,9 @@ func (g *grouping) addResult(i int) {
 func (g *grouping) ofCaller(result Result, f Finding, why cause) cause {
 	exposes := func() bool { return result.exposes(f) }
 	switch {
-	case g.crossed && why.kind != wrongStatus && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || exposes())):
+	case why.kind != wrongStatus && result.isUnrefused(f) && g.report.missesErrors():
+		why = cause{kind: errorAsResult}
+	case g.crossed && why.kind != wrongStatus && why.kind != errorAsResult && (why.kind == wrongAccount || result.Severity() == Exposure && (why.kind == ofClause || exposes())):
 		why = cause{kind: shared}
 	case g.account.kind == wrongAccount && exposes():
 		why = g.account // the same fault runs the calls as another account and shows callers what that may see
@@ -260,9 +285,12 @@ func (g *Group) settle(r *Report) {
 	}) {
 		g.Remedy = forwardThem // it has not looked at them
 	}
+	if (g.kind == noResponse || g.kind == serverError) && len(g.Clauses) == 1 && first.Remedy != "" {
+		kind.remedy = strings.TrimRight(first.Remedy, "\n") + "\n" + kind.remedy // the clause knows what is special in its requests
+	}
 	if ofKind {
 		g.Severity = kind.severity
-		if (g.Clause != kind.own || g.kind == noBridge) && kind.remedy != "" {
+		if (g.Clause != kind.own || slices.Contains([]causeKind{noBridge, cutShort, encodedTwice}, g.kind)) && kind.remedy != "" {
 			g.Remedy = kind.remedy
 		}
 		if g.kind == byProxy {
@@ -288,9 +316,20 @@ func (g Group) Explains(r *Report) string {
 // crosses reports whether a caller gets what is another's, and not a refusal in another form.
 func (r *Report) crosses() bool {
 	result, ok := r.Result("access/no-cross-talk")
+	misses := r.missesErrors()
 	return ok && result.Verdict == Fail && slices.ContainsFunc(result.Findings, func(f Finding) bool {
-		return slices.Contains([]causeKind{ofClause, mismatch, exposed, wrongAccount}, result.causeOf(f).kind)
+		return !(misses && result.isUnrefused(f)) && slices.Contains([]causeKind{ofClause, mismatch, exposed, wrongAccount}, result.causeOf(f).kind)
 	})
+}
+
+// missesErrors reports whether the bridge has a success for what is an error, whoever calls.
+func (r *Report) missesErrors() bool {
+	return r.fails("invoke/execution-error-500") || r.fails("invoke/unknown-404") || r.fails("describe/unknown-404")
+}
+
+// isUnrefused reports whether a finding is that calls beside others get a 2xx where an error is due: that alone shows nothing of another's.
+func (r Result) isUnrefused(f Finding) bool {
+	return r.ID == "access/no-cross-talk" && r.exposes(f) && errorDue.MatchString(f.Expected)
 }
 
 func (r *Report) fails(id string) bool {
@@ -359,6 +398,12 @@ func (r Result) exposes(f Finding) bool {
 // denies matches what is expected where the caller is to be refused.
 var denies = regexp.MustCompile(`\b40[134]\b|refusal`)
 
+// errorDue matches what is expected where a response is to be an error.
+var errorDue = regexp.MustCompile(`^(an error|a refusal|[45]\d\d\b|a 4xx)`)
+
+// envelopeDue matches what is expected where the error is to have the form of the contract and may be a 5xx.
+var envelopeDue = regexp.MustCompile(`\b5\d\d\b|envelope|\{"error"`)
+
 // causeOf classifies a finding of r.
 func (r Result) causeOf(f Finding) cause {
 	own := cause{kind: ofClause, clause: r.ID, text: r.Message}
@@ -366,7 +411,8 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: byProxy, text: f.Proxy}
 	}
 	if f.Expected == ToGoOn {
-		return cause{kind: ended, text: strings.Replace(f.Actual, "it", "the bridge", 1)}
+		how, _, _ := strings.Cut(f.Actual, "; ") // what it printed has times
+		return cause{kind: ended, text: strings.Replace(how, "it", "the bridge", 1)}
 	}
 	e, ok := r.exchange(f)
 	if !ok {
@@ -397,10 +443,22 @@ func (r Result) causeOf(f Finding) cause {
 	shape, code, valid := shapeOf(m)
 	mediaType := mediaTypeOf(m)
 	byMCP := strings.HasSuffix(e.Request.URL, "/mcp") // whose errors have the form of JSON-RPC
+	malformed := ""
+	if !byMCP {
+		malformed = codeFault(m)
+	}
 	switch {
+	case m.Status/100 == 2 && holdsRPCError(m) && (errorDue.MatchString(f.Expected) || strings.HasPrefix(f.Expected, "not to contain")):
+		return cause{kind: errorAsResult}
 	case strings.HasPrefix(f.Expected, "not to contain"): // what a text leaks, the status has nothing to do with
 		own.expected = f.Expected
 		return own
+	case strings.Contains(f.Actual, EndsInTheMiddle) || endsAtLength(m):
+		return cause{kind: cutShort}
+	case strings.Contains(f.Actual, "Content-Type") && isObject(m) && !isJSONType(mediaType): // a body that is right otherwise
+		return cause{kind: wrongType, mediaType: mediaType}
+	case m.Status >= 400 && malformed != "" && (m.Status < 500 || envelopeDue.MatchString(f.Expected)):
+		return cause{kind: wrongEnvelope, text: malformed}
 	case m.Status >= 500 && code != "" && code != "internal_error":
 		return cause{kind: namedError, status: m.Status, code: code}
 	case m.Status >= 500:
@@ -415,9 +473,13 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: redirect, status: m.Status}
 	case code != "" || !byMCP && isError(m):
 		return cause{kind: wrongStatus, status: m.Status}
+	case strings.Contains(f.Actual, EncodedTwice):
+		return cause{kind: encodedTwice}
+	case errorDue.MatchString(f.Expected) && r.ID == "invoke/execution-error-500":
+		return cause{kind: errorAsResult}
 	case r.exposes(f) && r.Area != "mcp" && denies.MatchString(f.Expected):
 		return cause{kind: exposed}
-	case m.Body != "" && mediaType != "application/json" && mediaType != "text/event-stream" && !strings.HasSuffix(mediaType, "+json"):
+	case m.Body != "" && !isJSONType(mediaType):
 		return cause{kind: wrongType, mediaType: mediaType}
 	case m.Body != "" && !valid && m.Truncated == 0 && mediaType != "text/event-stream":
 		return cause{kind: invalidJSON}
@@ -442,6 +504,10 @@ func (c cause) String() string {
 	case serverError, mismatch:
 		text = strings.Join(slices.DeleteFunc([]string{fmt.Sprint(c.status), c.mediaType, c.code, c.shape}, func(s string) bool { return s == "" }), " ") + where
 	case wrongEnvelope:
+		text = "error responses in which " + c.text
+		if c.text != "" {
+			break
+		}
 		text = fmt.Sprintf("error responses without {error: {code, message}}: %s", strings.TrimSpace(c.mediaType+" "+c.shape))
 	case wrongStatus:
 		text = fmt.Sprintf("%s with the status %d", cmp.Or(c.code, "errors"), c.status)
@@ -463,6 +529,12 @@ func (c cause) String() string {
 		text = fmt.Sprintf("%d, a redirect", c.status)
 	case wrongType:
 		text = "a response with Content-Type " + cmp.Or(c.mediaType, "missing")
+	case cutShort:
+		text = "bodies that end in the middle, at their Content-Length"
+	case errorAsResult:
+		text = "errors of the site that callers get as results"
+	case encodedTwice:
+		text = "results that were encoded twice: a string that holds the JSON"
 	case invalidJSON:
 		text = "a response with Content-Type application/json that is no JSON"
 	default:
@@ -473,16 +545,25 @@ func (c cause) String() string {
 
 // mediaTypeOf is the media type of a response without parameters; "" without one.
 func mediaTypeOf(m Message) string {
-	for name, value := range m.Header {
-		if strings.EqualFold(name, "Content-Type") {
-			mediaType, _, err := mime.ParseMediaType(value)
-			if err != nil {
-				return "malformed"
-			}
-			return mediaType
+	value, there := header(m, "Content-Type")
+	if !there {
+		return ""
+	}
+	mediaType, _, err := mime.ParseMediaType(value)
+	if err != nil {
+		return "malformed"
+	}
+	return mediaType
+}
+
+// header is a header of a message, however its name is written.
+func header(m Message, name string) (value string, there bool) {
+	for key, value := range m.Header {
+		if strings.EqualFold(key, name) {
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Bounds of a shape.
@@ -512,6 +593,68 @@ func shapeOf(m Message) (shape, code string, valid bool) {
 		}
 	}
 	return kindOf(body, shapeDepth), code, true
+}
+
+// isJSONType reports whether a media type is of JSON, or of a stream that holds some.
+func isJSONType(mediaType string) bool {
+	return mediaType == "application/json" || mediaType == "text/event-stream" || strings.HasSuffix(mediaType, "+json")
+}
+
+func isObject(m Message) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(m.Body), &object) == nil && object != nil
+}
+
+// endsAtLength reports whether the number of a body's characters was sent as the number of its bytes.
+func endsAtLength(m Message) bool {
+	length, _ := header(m, "Content-Length")
+	body := []byte(m.Body)
+	if m.Encoding == "base64" { // it ends within a character
+		body, _ = base64.StdEncoding.DecodeString(m.Body)
+	}
+	return m.Truncated == 0 && CountsCharacters(body, length)
+}
+
+// CountsCharacters reports whether a body is the beginning of a JSON document and as long as its Content-Length says, as where
+// that is the number of the document's characters: one of those that are several bytes then stands before the end.
+func CountsCharacters(body []byte, length string) bool {
+	if length != strconv.Itoa(len(body)) || !slices.ContainsFunc(body, func(b byte) bool { return b >= utf8.RuneSelf }) {
+		return false
+	}
+	var document json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(body)).Decode(&document), io.ErrUnexpectedEOF)
+}
+
+// holdsRPCError reports whether the result in a body is an error of JSON-RPC and nothing else.
+func holdsRPCError(m Message) bool {
+	var body struct {
+		Result struct {
+			Code    *int64
+			Message *string
+			Data    json.RawMessage
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(m.Body))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(&body) == nil && body.Result.Code != nil && body.Result.Message != nil
+}
+
+// codeFault says what is wrong with the code of the error object in a body; "": nothing, or there is no such object.
+func codeFault(m Message) string {
+	var body struct{ Error map[string]any }
+	if json.Unmarshal([]byte(m.Body), &body) != nil || body.Error == nil {
+		return ""
+	}
+	value, there := body.Error["code"]
+	switch text, ok := value.(string); {
+	case !there:
+		return "error.code is missing"
+	case !ok:
+		return "error.code is " + strings.TrimPrefix(kindOf(value, 0), "with ") + ", which must be a string"
+	case text == "":
+		return "error.code is empty"
+	}
+	return ""
 }
 
 // isError reports whether a body is an error and nothing else, in whatever form.

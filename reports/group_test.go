@@ -49,6 +49,21 @@ func ranAs(user string, r Result) Result {
 	return r
 }
 
+// twice is a result whose finding says that it was encoded twice.
+func twice(r Result) Result { return saying(EncodedTwice, r) }
+
+func saying(actual string, r Result) Result {
+	r.Findings[0].Actual = actual
+	return r
+}
+
+// counted is a result whose response has a Content-Length.
+func counted(r Result) Result {
+	m := r.Evidence[0].Response
+	m.Header["content-length"] = fmt.Sprint(len(m.Body))
+	return r
+}
+
 // unknown is a result of the caller agent in whose exchange the site refused an anonymous request.
 func unknown(r Result) Result {
 	r = ranAs("", r)
@@ -95,6 +110,14 @@ func TestGroups(t *testing.T) {
 		{"a hidden tool alone that is not 404", failing("describe/hidden-404", "404 tool_not_found", response(400, json, coded("tool_not_found")), ""), failing("invoke/denied", "403 or 404", response(400, json, coded("tool_not_found")), ""), false, ""},
 		{"a leak in an error, and an error", failing("invoke/no-trace-leak", "not to contain an internal text of the site", response(500, json, coded("x")), ""), failing("b/2", "404", response(500, json, coded("x")), ""), false, "invoke/no-trace-leak is wrong"},
 		{"requests that the checks gave up", failing("upstream/cancel", "the end of its request to the site", nil, "context canceled"), failing("b/2", "x", nil, "context canceled"), false, "upstream/cancel is wrong"},
+		{"errors of the site as results", failing("access/no-cross-talk", "an error that is not about x", response(200, json, `{"result":{"code":-32000,"message":"no"}}`), ""), failing("invoke/execution-error-500", "500 execution_error", response(200, json, `{"result":{"code":-32603,"message":"no","data":1}}`), ""), true, "errors of the site that callers get as results"},
+		{"a null for an error, whoever calls", failing("access/no-cross-talk", "an error that is not about x", response(200, json, `{"result":null}`), ""), failing("invoke/execution-error-500", "500 execution_error", response(200, json, `{"result":null}`), ""), true, "errors of the site that callers get as results"},
+		{"results in results", twice(failing("invoke/result-exact", "1", response(200, json, `{"result":"[1]"}`), "")), twice(failing("load/concurrent-exact", "2", response(200, json, `{"result":"[2]"}`), "")), true, "results that were encoded twice: a string that holds the JSON"},
+		{"numbers as codes", failing("errors/envelope", "404", response(404, json, `{"error":{"code":404,"message":"m"}}`), ""), failing("upstream/down", "502 or 503", response(502, json, `{"error":{"code":502,"message":"m","data":1}}`), ""), true, "error responses in which error.code is a number, which must be a string"},
+		{"a crash with a number as code", failing("errors/envelope", "404", response(404, json, `{"error":{"code":404,"message":"m"}}`), ""), failing("b/2", "200", response(500, json, `{"error":{"code":500,"message":"m"}}`), ""), false, ""},
+		{"another content type with right bodies", saying(`Content-Type "text/html"`, failing("list/answers-json", "JSON", response(200, "text/html", `{"tools":[]}`), "")), saying(`500 with Content-Type "text/html": {`, failing("errors/envelope", "JSON", response(500, "text/html", coded("execution_error")), "")), true, "a response with Content-Type text/html"},
+		{"a length in characters", counted(failing("list/answers-json", "JSON", response(200, json, `{"tools":["é"]`), "")), counted(failing("errors/envelope", "JSON", response(404, json, `{"error":{"message":"é`), "")), true, "bodies that end in the middle, at their Content-Length"},
+		{"a body that ends early and has no long characters", counted(failing("list/answers-json", "JSON", response(200, json, `{"tools":["e"]`), "")), counted(failing("errors/envelope", "JSON", response(404, json, `{"error":{"message":"é`), "")), false, ""},
 		{"different values in good responses", failing("a/1", "a title", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "a name", response(200, json, `{"tools":[]}`), ""), false, ""},
 		{"no request", Result{ID: "a/1", Verdict: Fail, Message: "one", Findings: []Finding{{Message: "same"}}}, Result{ID: "b/2", Verdict: Fail, Findings: []Finding{{Message: "same"}}}, false, "one"},
 		{"results without findings", Result{ID: "a/1", Verdict: Error, Message: "the mock stopped"}, Result{ID: "b/2", Verdict: Error, Message: "the mock stopped"}, true, "the mock stopped"},
@@ -137,6 +160,7 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 	missing := func(id string) Result {
 		return remedied(failing(id, "404", response(400, json, `{"error":{"code":"tool_not_found"}}`), ""))
 	}
+	withheld := func(r Result) Result { r.Findings[0].Withheld = true; return r }
 	leak := remedied(failing("access/list-403", "403", response(200, json, `{"tools":[]}`), ""))
 	wrongResult := remedied(failing("invoke/result-exact", "1", response(200, json, `{"result":2}`), ""))
 	form := remedied(failing("mapping/input-object", "an object", response(200, json, `{"tools":[]}`), ""))
@@ -158,6 +182,8 @@ func TestTheGravestCauseComesFirst(t *testing.T) {
 		{"a leak in an error", []Result{remedied(failing("invoke/no-trace-leak", "not to contain an internal text of the site", response(500, json, `{"error":{"code":"x"}}`), ""))}, "invoke/no-trace-leak", "fix invoke/no-trace-leak"},
 		{"an error that is due, of one clause", []Result{remedied(failing("invoke/runs-once", "one call", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", "fix invoke/runs-once"},
 		{"errors of many clauses", []Result{remedied(failing("invoke/runs-once", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), "")), remedied(failing("invoke/result-exact", "200", response(502, json, `{"error":{"code":"upstream_error"}}`), ""))}, "invoke/runs-once", causeKinds[namedError].remedy},
+		{"a wrong result that is not another caller's, at once", []Result{withheld(remedied(failing("load/concurrent-exact", "3", response(200, json, `{"result":2}`), ""))), wrongResult, remedied(failing("invoke/empty-arguments", "1", response(200, json, `{"result":2}`), ""))}, "invoke/result-exact", "fix invoke/result-exact"},
+		{"no response, of one clause", []Result{remedied(failing("upstream/timeout", "504", nil, "no response in time"))}, "upstream/timeout", "fix upstream/timeout\n" + causeKinds[noResponse].remedy},
 		{"form alone", []Result{form}, "mapping/input-object", "fix mapping/input-object"},
 	} {
 		r := &Report{Results: c.results}

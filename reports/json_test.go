@@ -78,7 +78,7 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 		model := reflect.TypeOf(c.model)
 		for field := range model.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name == "-" {
+			if name == "-" || !field.IsExported() {
 				continue
 			}
 			_, ok := c.in[name]

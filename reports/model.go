@@ -74,6 +74,8 @@ type Report struct {
 	// Since is what changed from an earlier report; nil: none was given.
 	Since *Comparison `json:"since,omitempty"`
 
+	groups []Group // of an escaped report
+
 	// BaselineProblems are the entries of the baseline that no longer hold; each of them fails the run.
 	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
 }

@@ -44,7 +44,7 @@ var severityOf = []struct {
 		replicas/mcp-session-owner replicas/permission-revoked upstream/no-ssrf schema/no-remote-ref per-tool/scopes load/concurrent-exact`},
 	{Form, `mapping/* schema/* translate/* profile/* list/description-not-empty list/tool-optional-members errors/message-helps
 		invoke/invalid-arguments-named`},
-	{Execution, `invoke/* upstream/* replicas/runs-once per-tool/name-binds fresh/removed-tool`},
+	{Execution, `load/concurrent-exact invoke/* upstream/* replicas/runs-once per-tool/name-binds fresh/removed-tool`},
 }
 
 // Severity is that of a breach of the clause; of another one, where all that was found is that its positive control fails. It is no
@@ -59,7 +59,7 @@ func (r Result) Severity() Severity {
 		for glob := range strings.FieldsSeq(row.globs) {
 			if ok, _ := path.Match(glob, id); ok { // the globs are ours, so no error is possible
 				if withheld && row.severity == Exposure {
-					return Protocol
+					break // of a lower row, if one has it too
 				}
 				return row.severity
 			}

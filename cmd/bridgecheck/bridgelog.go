@@ -193,6 +193,21 @@ func (l *bridgeLog) tail() string {
 	return fmt.Sprintf("; the end of %s:\n  %s", l.path, strings.Join(lines, "\n  "))
 }
 
+// lastLines is the last lines as a part of a sentence.
+func (l *bridgeLog) lastLines() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data, err := l.end(tailBytes)
+	lines := terminal.Tail(string(data), 3)
+	if err != nil || len(lines) == 0 {
+		return "it wrote nothing to " + logName
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return "the last lines of " + logName + ": " + strings.Join(lines, " / ")
+}
+
 // Close closes the file. What is written afterwards is lost.
 func (l *bridgeLog) Close() error {
 	l.mu.Lock()

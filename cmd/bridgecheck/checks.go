@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
@@ -237,7 +238,11 @@ func explainClause(cmd *cobra.Command, id, reportDir string, asJSON bool) error 
 	if asJSON {
 		return writeJSON(cmd.OutOrStdout(), view)
 	}
-	return console(cmd.OutOrStdout()).Clause(view.doc())
+	c := console(cmd.OutOrStdout())
+	if _, err := os.Stat(starter.Config); err == nil {
+		c.Again = program + " run --config " + starter.Config // else it is the reference bridge that is tested
+	}
+	return c.Clause(view.doc())
 }
 
 // console fits one to out: colours and width on a terminal, plain text elsewhere.

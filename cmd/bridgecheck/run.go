@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/curl"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
@@ -33,6 +36,7 @@ type runFlags struct {
 	settings.Values
 	seen  func(reports.Result) // receives each verdict; nil: nobody
 	alone string               // why one worker tests all; "": it need not, or is asked to
+	again string               // the command that tests the same bridge
 }
 
 func newRun() *cobra.Command { return (&runFlags{}).command() }
@@ -356,6 +360,7 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 			cmd.PrintErrf("bridgecheck: warning: %s\n", terminal.Escape(m.Warning))
 		}
 	}
+	f.again = again(cmd)
 	if err := f.showOn(out, report, dir); err != nil {
 		if f.JSON && report.ExitCode() == exitOK { // who reads the document must not take a part of it for the whole
 			return err
@@ -366,6 +371,21 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 		cmd.PrintErrf("bridgecheck: %s\n", terminal.Escape(err.Error()))
 	}
 	return nil
+}
+
+// again is the command of a run with what says which bridge is tested, and how.
+func again(cmd *cobra.Command) string {
+	words := []string{program, "run"}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains([]string{"config", "url", "exec", "mcp-stdio", "env", "mock-listen", "drupal", "drupal-proxy", "capabilities", "contract"}, flag.Name) {
+			value := flag.Value.String()
+			if list, several := flag.Value.(pflag.SliceValue); several {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			words = append(words, "--"+flag.Name, curl.Quote(value))
+		}
+	})
+	return strings.Join(words, " ")
 }
 
 func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) error {
@@ -385,6 +405,7 @@ func (f *runFlags) showOn(out io.Writer, report *reports.Report, dir string) err
 		return err
 	}
 	c := console(out)
+	c.Again = f.again
 	if f.RerunFailed != "" {
 		c.Next = "the same command without --rerun-failed, which tests every clause"
 	}

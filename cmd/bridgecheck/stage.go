@@ -115,7 +115,7 @@ func (p *plan) part(ctx context.Context, l leg) (*engine.Part, error) {
 			return whole, err
 		}
 		short := whole.Report.CutShort
-		if err := whole.Ended(end.clause, end.how, end.after); err != nil {
+		if err := whole.Ended(end.clause, end.how, end.printed, end.after); err != nil {
 			return nil, err
 		}
 		switch {
@@ -137,6 +137,7 @@ func (p *plan) part(ctx context.Context, l leg) (*engine.Part, error) {
 // ending is how the bridge ended by itself, while a clause was tested; the zero value: it did not.
 type ending struct {
 	clause, how string
+	printed     string   // its last lines
 	after       []string // clauses that were begun when it had ended
 }
 
@@ -176,6 +177,7 @@ func (p *plan) onStage(ctx context.Context, l leg) (*engine.Part, ending, error)
 		part.Carried = "the bridge ended during the run"
 		return part, ending{}, nil
 	}
+	end.printed = stage.bridge.log.lastLines()
 	return part, end, nil
 }
 

@@ -74,7 +74,7 @@ func (c Command) String() string {
 	case c.Method == http.MethodHead && c.Body == "":
 		words = append(words, "-I")
 	default: // with a body curl would send a POST
-		words = append(words, "-X", quote(c.Method))
+		words = append(words, "-X", Quote(c.Method))
 	}
 	if strings.ContainsAny(c.URL, "[]{}") { // of which curl would make several requests
 		words = append(words, "-g")
@@ -97,22 +97,22 @@ func (c Command) String() string {
 	switch {
 	case c.Body == "":
 	case c.BodyFile != "":
-		words = append(words, "--data-binary", quote("@"+c.BodyFile))
+		words = append(words, "--data-binary", Quote("@"+c.BodyFile))
 	case len(c.Body) > maxArgument || !printable(c.Body):
 		input = "printf " + format(c.Body, inPipe) + " | "
 		words = append(words, "--data-binary", fromStdin)
 	case strings.HasPrefix(c.Body, "@"): // else curl reads a file
-		words = append(words, "--data-raw", quote(c.Body))
+		words = append(words, "--data-raw", Quote(c.Body))
 	default:
-		words = append(words, "--data-binary", quote(c.Body))
+		words = append(words, "--data-binary", Quote(c.Body))
 	}
-	return input + strings.Join(append(words, quote(c.URL)), " ")
+	return input + strings.Join(append(words, Quote(c.URL)), " ")
 }
 
 // word is the field as curl takes it.
 func (f Field) word() string {
 	if f.Value == (Value{}) { // after a colon curl would take the header away
-		return quote(f.Name + ";")
+		return Quote(f.Name + ";")
 	}
 	return Value{f.Name + ": " + f.Text, f.Variable}.word()
 }
@@ -121,15 +121,15 @@ func (f Field) word() string {
 func (v Value) word() string {
 	switch {
 	case v.Variable == "":
-		return quote(v.Text)
+		return Quote(v.Text)
 	case !strings.ContainsFunc(v.Text, func(r rune) bool { return r != ' ' && !isPlain(r) }):
 		return `"` + v.Text + "$" + Name(v.Variable) + `"`
 	}
-	return quote(v.Text) + `"$` + Name(v.Variable) + `"`
+	return Quote(v.Text) + `"$` + Name(v.Variable) + `"`
 }
 
-// quote makes s one word of a shell in which nothing is expanded. It drops NUL, which no argument can hold.
-func quote(s string) string {
+// Quote makes s one word of a shell in which nothing is expanded. It drops NUL, which no argument can hold.
+func Quote(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
 	switch {
 	case s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !isPlain(r) }):

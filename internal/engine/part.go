@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/patience"
 )
 
 // Part is what one process found in a pass over the checks, of which other processes may have tested others. Its verdicts
@@ -30,9 +31,9 @@ type Part struct {
 	cutOff []reports.Exchange // of the check that the end of the pass ended
 }
 
-// Ended notes that the bridge ended by itself while a clause was tested, and how. The clause fails whatever its level, as the
+// Ended notes that the bridge ended by itself while a clause was tested, how, and what it printed last. The clause fails whatever its level, as the
 // bridge breaks more than the clause. What was found after it is left out, and the part is no longer cut short or carried.
-func (p *Part) Ended(clause, how string, after []string) error {
+func (p *Part) Ended(clause, how, printed string, after []string) error {
 	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(after, r.ID) })
 	i := slices.IndexFunc(p.Report.Results, func(r reports.Result) bool { return r.ID == clause })
 	if i < 0 { // it was cut off
@@ -46,15 +47,23 @@ func (p *Part) Ended(clause, how string, after []string) error {
 		i, p.Report.Results = len(p.Report.Results), append(p.Report.Results, cutOff)
 	}
 	r := &p.Report.Results[i]
-	why := reports.Finding{Subject: "the bridge", Expected: reports.ToGoOn, Actual: "it ended by itself: " + how + "; bridge.log has its output"}
+	why := reports.Finding{Subject: "the bridge", Expected: reports.ToGoOn, Actual: "it ended by itself: " + how + "; " + printed}
+	lost := func(e reports.Exchange) bool { // not for the check, which went away, and not because nobody was there any more
+		return e.Response == nil && !strings.Contains(e.Error, "context canceled") && e.Error != patience.ErrGone.Error()
+	}
+	if at := slices.IndexFunc(r.Evidence, lost); at >= 0 {
+		why.Request = &at
+	}
 	for _, f := range r.Findings {
-		if f.Request != nil && r.Evidence[*f.Request].Response == nil {
+		if why.Request == nil && f.Request != nil && r.Evidence[*f.Request].Response == nil {
 			why.Request = f.Request
-			break
 		}
 	}
 	if at := slices.IndexFunc(r.Evidence, func(e reports.Exchange) bool { return e.Response == nil }); why.Request == nil && at >= 0 {
 		why.Request = &at // no finding has it, as where the machine was overloaded, too
+	}
+	if why.Request != nil {
+		why.Subject += ", after " + r.Evidence[*why.Request].Asks()
 	}
 	r.Verdict, r.Findings, r.Remedy = reports.Fail, append([]reports.Finding{why}, r.Findings...), ""
 	r.Conclude()

@@ -38,7 +38,7 @@ type Link struct{ Text, URL string }
 func (c *Console) Clause(d ClauseDoc) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n%s\n\n", c.paint("1", d.ID), d.Level, c.wrapped(d.Text, 0))
-	check := "bridgecheck run --only " + d.ID
+	check := cmp.Or(c.Again, "bridgecheck run") + " --only " + d.ID
 	if d.Unchecked {
 		check = "this build has none yet"
 	}

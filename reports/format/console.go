@@ -28,6 +28,7 @@ type Console struct {
 	Verbose bool   // keep each failure on the screen while the run goes on
 	Next    string // what to run after a run without a fault; "": nothing
 	Program string // as the user calls it, for the commands that are shown; "": bridgecheck
+	Again   string // the command that tests the same bridge; "": none is shown
 }
 
 // NewConsole fits a console to f: colour and live progress on a terminal that can do them, neither elsewhere. Getenv
@@ -79,6 +80,9 @@ func (c *Console) ClearProgress() {
 // summaryLines is how many lines a summary has at most, so that a screen shows all of it.
 const summaryLines = 25
 
+// leftOver is how many columns of two lines are for their indent, and for a word that does not fit at the end of the first.
+const leftOver = 12
+
 // summaryCauses is how many causes a summary shows.
 const summaryCauses = 3
 
@@ -117,7 +121,7 @@ func (c *Console) causes(r *reports.Report, number, most int) []string {
 		}
 		lines = append(lines, head)
 		if i > 0 {
-			lines = append(lines, c.block("", result.Brief(), 2)...)
+			lines = append(lines, c.block("", result.BriefIn(2*c.width()-leftOver), 2)...)
 			continue
 		}
 		lines = append(lines, c.block("", result.Text, most)...)
@@ -139,7 +143,9 @@ func (c *Console) causes(r *reports.Report, number, most int) []string {
 		lines = append(lines, fmt.Sprintf("%s  %d MUSTs need to see more than the front side", c.paint(colours[reports.NotTestable], "NOT SEEN"), n))
 	}
 	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 2)] {
-		lines = append(lines, c.cut(baselineLine(p)))
+		for i, line := range c.cutAt(c.wrapped(strings.TrimPrefix(baselineLine(p), baselineHead), len(baselineHead)), 2) {
+			lines = append(lines, []string{baselineHead, strings.Repeat(" ", len(baselineHead))}[i]+line)
+		}
 	}
 	if len(lines) > 0 {
 		lines = append(lines, "")
@@ -174,8 +180,10 @@ func distinct(groups []reports.Group) []reports.Group {
 	})
 }
 
+const baselineHead = "BASELINE  "
+
 func baselineLine(p reports.BaselineProblem) string {
-	return fmt.Sprintf("BASELINE  %s:%d: %s: %s", p.File, p.Line, p.Clause, p.Text)
+	return fmt.Sprintf(baselineHead+"%s:%d: %s: %s", p.File, p.Line, p.Clause, p.Text)
 }
 
 // outcome is how a run ended: counts, report, whose fault it is, where to begin, and the verdict.
@@ -211,6 +219,9 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 		lines = append(lines, begin)
 		if explain != "" { // a command stays whole
 			lines = append(lines, explain)
+		}
+		if c.Again != "" {
+			lines = append(lines, "again: "+c.Again+" --only "+first.ID)
 		}
 	} else if c.Next != "" && r.ExitCode() == 0 {
 		lines = append(lines, "next: "+c.Next)
@@ -333,14 +344,6 @@ func (c *Console) cutAt(text string, most int) []string {
 	}
 	lines[most-1] = strings.TrimRight(last, " ") + " …"
 	return lines
-}
-
-// cut is a line of the width, with a mark where it was longer.
-func (c *Console) cut(s string) string {
-	if utf8.RuneCountInString(s) < c.width() {
-		return s
-	}
-	return string([]rune(s)[:c.width()-3]) + " …"
 }
 
 // wrapped breaks each line of s that does not fit the width with its indent, at blanks; a word that is too long stays whole.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // room is what the responses that this process holds take together, as bytes and as values: the bridge decides how long each
@@ -99,8 +100,17 @@ func treeBytes(body []byte) int64 {
 	return n
 }
 
-// parse reads the body, unless the target has said the same before.
+// parse reads the body, and says of one that is cut at its Content-Length why that may be.
 func (a *Response) parse() (any, error) {
+	v, err := a.parseBody()
+	if length := a.Header.Get("Content-Length"); err != nil && reports.CountsCharacters(a.Body, length) {
+		return nil, fmt.Errorf("%s of %s: is that the number of its characters, not of its bytes?", reports.EndsInTheMiddle, length)
+	}
+	return v, err
+}
+
+// parseBody reads the body, unless the target has said the same before.
+func (a *Response) parseBody() (any, error) {
 	if a.Target == nil {
 		return exact.Parse(a.Body)
 	}

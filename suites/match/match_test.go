@@ -3,10 +3,29 @@ package match
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/check/checktest"
 )
+
+func TestEncodedTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		want, got any
+		twice     bool
+	}{
+		"an object":        {map[string]any{"a": "b"}, `{"a": "b"}`, true},
+		"a text":           {"b", `"b"`, true},
+		"null":             {nil, "null", true},
+		"another object":   {map[string]any{}, `{"a": "b"}`, false},
+		"a number as text": {exact.MustParse("7"), "7", false},
+		"no JSON":          {"b", "b", false},
+	} {
+		if said := EncodedTwice(c.want, c.got); (said != "") != c.twice {
+			t.Errorf("%s: got %q", name, said)
+		}
+	}
+}
 
 func TestMatchers(t *testing.T) {
 	const refused = `{"error":{"code":"tool_not_found","message":"There is no tool named x."}}`

@@ -100,7 +100,14 @@ func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.
 	for kind, all := range check.InOrder(failures) {
 		t.Row(all[0].Who, e.tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
 			t.Blame(all[0].Response)
-			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+exact.Short(e.arguments(all[0].sent)), all[0].Outcome()+advice[kind]))
+			want := exact.MustParse(client.Encode(e.arguments(all[0].sent)))
+			got := all[0].Outcome() + advice[kind]
+			if result, _ := all[0].Member("result"); match.EncodedTwice(want, result) != "" {
+				got = match.EncodedTwice(want, result) + ": " + all[0].Outcome()
+			}
+			found := check.Mismatch(all[0].Subject(), "200 with the result "+exact.Short(want), got)
+			found.Withheld = kind != mixUps
+			t.Fail(found)
 		})
 	}
 	ran := map[string]int{}
