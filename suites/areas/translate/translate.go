@@ -253,9 +253,9 @@ func oneBadTool(ctx context.Context, t *check.T) {
 		})
 	}
 	saysWhatIsLeftOut(ctx, t, site, listing)
-	if s, opened := t.MCPBeside(ctx, viewer.Who); opened {
+	if s, opened := t.MCPBeside(ctx, scenario.NewCaller(t).Who); opened { // whom nobody notifies of the usual site that comes back
 		for _, tool := range check.ListAllTools(ctx, s).Tools {
-			t.Row(viewer.Who, tool.Name(), "by tools/list", func() {
+			t.Row(s.Client.Who, tool.Name(), "by tools/list", func() {
 				fault := scenario.ToolFault(tool)
 				t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fault))
 			})
