@@ -98,7 +98,8 @@ func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
 				name := v.(map[string]any)["name"]
 				return name == "whoami" || name == "content.list" && caller(p.Request) == "admin"
 			})
-		}), []reports.Finding{{Tool: "whoami"}, {Tool: "whoami", Identity: "discoverer"}, {Tool: "content.list", Identity: "admin"}, {Tool: "whoami", Identity: "admin"}}},
+		}), []reports.Finding{{Tool: "whoami"}, {Tool: "whoami", Identity: "discoverer"}, {Tool: "content.list", Identity: "admin"}, {Tool: "whoami", Identity: "admin"},
+			{Tool: "whoami", Identity: "agent"}}}, // by other credentials
 		{"access/bad-credentials", onResponse(allRequests, func(x *exchange) {
 			if _, password, _ := x.Request.BasicAuth(); password == "" && x.Status == http.StatusUnauthorized {
 				x.Status = http.StatusInternalServerError
