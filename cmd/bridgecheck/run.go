@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/machine"
 	"github.com/bridgecheck/bridgecheck/internal/processor"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/internal/workers"
@@ -373,6 +375,9 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string, 
 	return nil
 }
 
+// passwordOfURL finds the password in a URL, by itself or within a command.
+var passwordOfURL = regexp.MustCompile(`(://[^\s/:@]*:)[^\s/@]*@`)
+
 // again is the command of a run with what says which bridge is tested, and how.
 func again(cmd *cobra.Command) string {
 	words := []string{program, "run"}
@@ -382,7 +387,7 @@ func again(cmd *cobra.Command) string {
 			if list, several := flag.Value.(pflag.SliceValue); several {
 				value = strings.Join(list.GetSlice(), ",")
 			}
-			words = append(words, "--"+flag.Name, curl.Quote(value))
+			words = append(words, "--"+flag.Name, curl.Quote(passwordOfURL.ReplaceAllString(value, "${1}"+redact.Mark+"@")))
 		}
 	})
 	return strings.Join(words, " ")
