@@ -1,21 +1,17 @@
 package reports
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
@@ -82,8 +78,6 @@ const ToGoOn = "to go on running"
 
 // What a finding says of a body, where the exchange may have too little of it to show.
 const (
-	// EndsInTheMiddle is of a body of which as many bytes came as its Content-Length says.
-	EndsInTheMiddle = "ends in the middle, at its Content-Length"
 	// EncodedTwice is of a result.
 	EncodedTwice = "a string that holds the result as JSON: it was encoded twice"
 )
@@ -453,7 +447,7 @@ func (r Result) causeOf(f Finding) cause {
 	case strings.HasPrefix(f.Expected, "not to contain"): // what a text leaks, the status has nothing to do with
 		own.expected = f.Expected
 		return own
-	case strings.Contains(f.Actual, EndsInTheMiddle) || endsAtLength(m):
+	case strings.Contains(f.Actual, exact.EndsInTheMiddle) || endsAtLength(m):
 		return cause{kind: cutShort}
 	case strings.Contains(f.Actual, "Content-Type") && isObject(m) && !isJSONType(mediaType): // a body that is right otherwise
 		return cause{kind: wrongType, mediaType: mediaType}
@@ -612,17 +606,7 @@ func endsAtLength(m Message) bool {
 	if m.Encoding == "base64" { // it ends within a character
 		body, _ = base64.StdEncoding.DecodeString(m.Body)
 	}
-	return m.Truncated == 0 && CountsCharacters(body, length)
-}
-
-// CountsCharacters reports whether a body is the beginning of a JSON document and as long as its Content-Length says, as where
-// that is the number of the document's characters: one of those that are several bytes then stands before the end.
-func CountsCharacters(body []byte, length string) bool {
-	if length != strconv.Itoa(len(body)) || !slices.ContainsFunc(body, func(b byte) bool { return b >= utf8.RuneSelf }) {
-		return false
-	}
-	var document json.RawMessage
-	return errors.Is(json.NewDecoder(bytes.NewReader(body)).Decode(&document), io.ErrUnexpectedEOF)
+	return m.Truncated == 0 && exact.CountsCharacters(body, length)
 }
 
 // holdsRPCError reports whether the result in a body is an error of JSON-RPC and nothing else.

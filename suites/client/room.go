@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
-	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // room is what the responses that this process holds take together, as bytes and as values: the bridge decides how long each
@@ -103,8 +102,8 @@ func treeBytes(body []byte) int64 {
 // parse reads the body, and says of one that is cut at its Content-Length why that may be.
 func (a *Response) parse() (any, error) {
 	v, err := a.parseBody()
-	if length := a.Header.Get("Content-Length"); err != nil && reports.CountsCharacters(a.Body, length) {
-		return nil, fmt.Errorf("%s of %s: is that the number of its characters, not of its bytes?", reports.EndsInTheMiddle, length)
+	if length := a.Header.Get("Content-Length"); err != nil && exact.CountsCharacters(a.Body, length) {
+		return nil, fmt.Errorf("%s of %s: is that the number of its characters, not of its bytes?", exact.EndsInTheMiddle, length)
 	}
 	return v, err
 }

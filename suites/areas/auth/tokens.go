@@ -106,7 +106,7 @@ func wrongSignature(d *door, as *authserver.Server) []row {
 		{"an empty signature", header + "." + claims + "."},
 		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: d.stranger().Key(), Header: map[string]any{"kid": d.keyID()}})},
 	}
-	if used := d.right.Client.Creds.Token; strings.Count(used, ".") == 2 { // which a bridge may remember by what it says
+	if used := d.right.Client.Creds.Token; strings.Count(used, ".") == 2 && !strings.HasSuffix(used, "."+signature) { // which a bridge may remember by what it says
 		header, claims, _ := parts(used)
 		rows = append(rows, row{"an empty signature, of a token in use", header + "." + claims + "."},
 			row{"the signature of another token, of a token in use", header + "." + claims + "." + signature})

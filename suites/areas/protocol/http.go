@@ -43,7 +43,7 @@ var Checks = []check.Check{
 	{ID: "http/content-negotiation", Sees: check.Front, Run: contentNegotiation},
 	{ID: "http/trailing-and-case", Sees: check.Front, Run: trailingAndCase},
 	{ID: "http/keep-alive-after-error", Sees: check.Front, Guesses: 2, Run: keepAliveAfterError},
-	{ID: "http/slow-client", Sees: check.Front, Run: slowClient},
+	{ID: "http/slow-client", ByMock: true, Sees: check.Front, Run: slowClient},
 }
 
 func methodNotAllowed(ctx context.Context, t *check.T) {
