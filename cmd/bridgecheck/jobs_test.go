@@ -241,7 +241,9 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 					switch {
 					case r.Verdict == reports.Fail:
 						failed = append(failed, r.ID)
-						must.Expect(t, strings.Contains(r.Message, "the bridge, after HEAD /mcp/tools/describe?name=content.list as agent: expected to go on running, got it ended by itself: exit status 2; the last lines of bridge.log: ") && r.Curl != "",
+						const said = "the bridge, after HEAD /mcp/tools/describe?name=content.list as agent: expected to go on running, " +
+							"got it ended by itself: exit status 2; the last lines of bridge.log: "
+						must.Expect(t, strings.Contains(r.Message, said) && r.Curl != "",
 							"%s fails because %s, as %q shows", r.ID, r.Message, r.Curl)
 					case r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable:
 						t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)

@@ -69,7 +69,8 @@ var nulls = map[string]http.HandlerFunc{
 }
 
 // listings are servers that show the tools a and b and nothing else; properties [] are wrong.
-var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied, "HOSTILE": hostile, "MCP_ALONE": mcpAlone}
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied,
+	"HOSTILE": hostile, "MCP_ALONE": mcpAlone}
 
 // mcpAlone responds to initialize.
 func mcpAlone(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +78,8 @@ func mcpAlone(w http.ResponseWriter, r *http.Request) {
 		respond(404, "text/plain", "not here")(w, r)
 		return
 	}
-	respond(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"alone","version":"1"}}}`)(w, r)
+	respond(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{"tools":{}},"serverInfo":{"name":"alone","version":"1"}}}`)(w, r)
 }
 
 // hostile is a bridge that puts the commands of terminals and CI systems into its responses.

@@ -258,7 +258,8 @@ func (p *plan) checkFilters() error {
 	for _, name := range slices.Sorted(maps.Keys(unclaimed)) {
 		needs = append(needs, fmt.Sprintf("%s (%d)", name, unclaimed[name]))
 	}
-	fmt.Fprintf(p.warnings, "bridgecheck: the selected clauses need capabilities that are not claimed: %s; give what the bridge has by --capabilities\n", strings.Join(needs, ", "))
+	fmt.Fprintf(p.warnings, "bridgecheck: the selected clauses need capabilities that are not claimed: %s; give what the bridge has by --capabilities\n",
+		strings.Join(needs, ", "))
 	return nil
 }
 

@@ -401,7 +401,8 @@ func look(ctx context.Context, via *http.Client, url string, ask question) sight
 	if err != nil {
 		s := sighting{seen: reason(err)}
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			s.seen += fmt.Sprintf("; the process runs, and nothing listens at the address in BRIDGE_LISTEN (%s): the bridge has to read that variable", strings.TrimPrefix(url, "http://"))
+			s.seen += fmt.Sprintf("; the process runs, and nothing listens at the address in BRIDGE_LISTEN (%s): the bridge has to read that variable",
+				strings.TrimPrefix(url, "http://"))
 		}
 		return s
 	}

@@ -184,6 +184,22 @@ func sessionToken(matches func(*http.Request) bool) func(testbed.Backends) middl
 	}
 }
 
+// rememberVerified accepts a token, whatever of these flaws it has, once a right one was seen that is the same by a key.
+func rememberVerified(key func(tokens.Sent) string, flaws ...string) func(testbed.Backends) middleware {
+	return func(b testbed.Backends) middleware {
+		verified := newSet()
+		return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
+			if len(t.Flaws) == 0 {
+				verified.add(key(t))
+			}
+			if verified.has(key(t)) && t.Within(flaws...) {
+				return t.Subject()
+			}
+			return ""
+		})(b)
+	}
+}
+
 // authTokenMutants accept tokens that they should refuse, or the other way round.
 func authTokenMutants() []Mutant {
 	return inOAuth([]Mutant{
@@ -221,19 +237,7 @@ func authTokenMutants() []Mutant {
 			Why:            "the token is decoded, not verified",
 			AuthMiddleware: tokens.Tolerate(tokens.Unsigned, tokens.HMACOfKey, tokens.OtherHMAC, tokens.Algorithm, tokens.BadSignature, tokens.UnknownKey, tokens.OwnKey)},
 		{Name: "auth-verified-by-what-it-says", Breaks: Clauses("auth/token-signature"), Origin: Peer, Why: "the cache of verified tokens has header and claims as its key",
-			AuthMiddleware: func(b testbed.Backends) middleware {
-				verified := newSet()
-				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
-					said := t.Text[:max(0, strings.LastIndex(t.Text, "."))]
-					if len(t.Flaws) == 0 {
-						verified.add(said)
-					}
-					if verified.has(said) && t.Within(tokens.BadSignature) {
-						return t.Subject()
-					}
-					return ""
-				})(b)
-			}},
+			AuthMiddleware: rememberVerified(func(t tokens.Sent) string { return t.Text[:max(0, strings.LastIndex(t.Text, "."))] }, tokens.BadSignature)},
 		{Name: "auth-signature-by-half", Breaks: Clauses("auth/token-signature"), Origin: Imagined, Why: "the shorter of two signatures sets the length of the comparison",
 			AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool {
 				return t.Within(tokens.BadSignature) && len(t.Text[strings.LastIndex(t.Text, ".")+1:]) < 300
@@ -305,18 +309,7 @@ func authTokenMutants() []Mutant {
 func authServerMutants() []Mutant {
 	return inOAuth([]Mutant{
 		{Name: "auth-verified-once", Breaks: Clauses("auth/expires-in-use"), Origin: Imagined, Why: "a cache of verified tokens does not end with them",
-			AuthMiddleware: func(b testbed.Backends) middleware {
-				verified := newSet()
-				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
-					if len(t.Flaws) == 0 {
-						verified.add(t.Text)
-					}
-					if verified.has(t.Text) && t.Within(tokens.Expired) {
-						return t.Subject()
-					}
-					return ""
-				})(b)
-			}},
+			AuthMiddleware: rememberVerified(func(t tokens.Sent) string { return t.Text }, tokens.Expired)},
 		{Name: "auth-keys-fetched-once", Breaks: Clauses("auth/new-key"), MayFail: Clauses("auth/removed-key"), Origin: Peer, Why: "the keys are read at the start",
 			AuthMiddleware: func(b testbed.Backends) middleware {
 				first := b.Authority.Key().ID
@@ -325,18 +318,7 @@ func authServerMutants() []Mutant {
 		{Name: "auth-newest-key-alone", Breaks: Clauses("auth/new-key"), Origin: Imagined, Why: "the last key of the set is the only one that is used",
 			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return slices.Contains(t.Flaws, tokens.UnknownKey) })},
 		{Name: "auth-verified-before-the-key-went", Breaks: Clauses("auth/removed-key"), Origin: Peer, Why: "a cache of verified tokens knows when they end, and not when their key does",
-			AuthMiddleware: func(b testbed.Backends) middleware {
-				verified := newSet()
-				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
-					if len(t.Flaws) == 0 {
-						verified.add(t.Text)
-					}
-					if verified.has(t.Text) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
-						return t.Subject()
-					}
-					return ""
-				})(b)
-			}},
+			AuthMiddleware: rememberVerified(func(t tokens.Sent) string { return t.Text }, tokens.UnknownKey, tokens.BadSignature)},
 		{Name: "auth-old-keys-kept", Breaks: Clauses("auth/removed-key"), Origin: Imagined, Why: "new keys are added to the old ones",
 			AuthMiddleware: func(b testbed.Backends) middleware {
 				known := newSet()

@@ -83,10 +83,11 @@ func forwardedByMCP(ctx context.Context, t *check.T, a scenario.Authentication, 
 	}
 	s, opened := a.Client(t, check.Agent).AnyMCP(ctx)
 	t.Row(check.Agent, me.Name, "by tools/call, authenticated by "+a.Name, func() {
-		if _, usual := t.As(check.Agent).AnyMCP(ctx); !opened && usual { // else mcp/initialize fails
-			t.Blame(s.Opened)
-			t.Fail(check.Mismatch("MCP as agent, authenticated by "+a.Name, "a session, as the three endpoints take these credentials", s.Opened.RPCOutcome()))
-		} else if !opened {
+		if !opened {
+			if _, usual := t.As(check.Agent).AnyMCP(ctx); usual { // else mcp/initialize fails
+				t.Blame(s.Opened)
+				t.Fail(check.Mismatch("MCP as agent, authenticated by "+a.Name, "a session, as the three endpoints take these credentials", s.Opened.RPCOutcome()))
+			}
 			return
 		}
 		t.Drupal.Mark()

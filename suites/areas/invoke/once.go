@@ -110,7 +110,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 	for i, other := range oneOfEachHint(t) {
 		failures := []scenario.SiteFailure{reset, closed}
 		if i == 0 { // read-only, most likely: what a client may repeat
-			failures = afterTheRun[:9]
+			failures = afterTheRun[:9] // to invalid JSON; the others are no failures that clients repeat
 		}
 		for _, f := range failures {
 			if refused[other.Name] {

@@ -20,9 +20,9 @@ type exampler struct {
 	left int // values and characters
 }
 
-// mostExample is the size of the largest value, in characters; any other value counts as so many.
+// Bounds of a value.
 const (
-	mostExample = 1 << 20
+	mostExample = 1 << 20 // characters of all its texts, and perValue for each value in it
 	perValue    = 64
 )
 

@@ -113,7 +113,7 @@ func itemSchema(s map[string]any, i int) any {
 }
 
 // The largest texts that are generated, in characters, and the largest lists and objects. No value is generated that has to be larger:
-// a bound beyond these counts as one more.
+// a bound beyond one of these is read as one more than that.
 const (
 	longestText = 1 << 14
 	longestList = 1 << 10
