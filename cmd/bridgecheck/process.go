@@ -302,13 +302,17 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	if len(words) == 0 {
 		return nil, usagef("--exec %q has no command", command)
 	}
-	out := log.writer()
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = env
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = drainTime
-	tree, err := group.Start(cmd)
+	read, write, err := os.Pipe()
 	if err != nil {
+		return nil, fmt.Errorf("the bridge %q cannot be started: %s", command, cmp.Or(machine.Fault(err), err.Error()))
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	tree, err := group.Start(cmd)
+	_ = write.Close() // its processes have it
+	if err != nil {
+		_ = read.Close()
 		if why := machine.Fault(err); why != "" {
 			return nil, fmt.Errorf("the bridge %q cannot be started: %s", command, why)
 		}
@@ -319,9 +323,20 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s%s", command, reason(err), hint(words))}
 	}
 	p := &process{command: command, cmd: cmd, tree: tree, log: log, exited: make(chan struct{})}
-	go func() {
-		_ = cmd.Wait()  // its outcome is in cmd.ProcessState
+	written := make(chan struct{})
+	go func() { // until the last process has ended that holds the pipe: a child that serves would end by SIGPIPE
+		out := log.writer()
+		_, _ = io.Copy(out, read)
+		_ = read.Close()
 		_ = out.Close() // a log that cannot be written does not decide a run
+		close(written)
+	}()
+	go func() {
+		_ = cmd.Wait() // its outcome is in cmd.ProcessState
+		select {
+		case <-written:
+		case <-time.After(drainTime):
+		}
 		close(p.exited)
 	}()
 	return p, nil
@@ -360,14 +375,14 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 		case time.Since(strange) > strangeTime:
 			return nil // it is not getting ready: the run finds out what it is
 		}
-		select {
-		case <-tick.C:
-		case <-p.exited:
-			how := p.cmd.ProcessState.String()
+		if how := p.ended(); how != "" && !p.tree.Alive() { // a child of it may serve
 			if p.cmd.ProcessState.Success() {
 				how += "; a program that goes into the background (a daemon) has to stay in the foreground here"
 			}
 			return &notReadyError{reason: fmt.Sprintf("the bridge %q ended before it was ready: %s%s%s", p.command, how, hint(p.cmd.Args), p.log.tail())}
+		}
+		select {
+		case <-tick.C:
 		case <-limit.Done():
 			if ctx.Err() != nil || last.busy { // the run says what is wrong with the site
 				return nil

@@ -58,7 +58,7 @@ func (g *Group) Start(cmd *exec.Cmd) (*Tree, error) {
 // Stop asks every process of the tree to end and kills those that are left after the grace. On Linux a descendant that
 // has left the program's process group and lost its parent is left to Group.Close: whose it is is unknown.
 func (t *Tree) Stop(grace time.Duration) {
-	stop(grace, t.alive, t.interrupt, t.Kill)
+	stop(grace, t.Alive, t.interrupt, t.Kill)
 	t.release()
 	t.group.mu.Lock()
 	defer t.group.mu.Unlock()

@@ -144,8 +144,10 @@ func signal(members map[int]process, s syscall.Signal) {
 	}
 }
 
-func (t *Tree) alive() bool { return len(t.members()) > 0 }
-func (t *Tree) interrupt()  { signal(t.members(), syscall.SIGTERM) }
+// Alive reports whether any process of the tree runs.
+func (t *Tree) Alive() bool { return len(t.members()) > 0 }
+
+func (t *Tree) interrupt() { signal(t.members(), syscall.SIGTERM) }
 
 // Kill ends every process of the tree at once.
 func (t *Tree) Kill() { signal(t.members(), syscall.SIGKILL) }

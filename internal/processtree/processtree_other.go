@@ -10,7 +10,7 @@ type systemGroup struct{}
 func (g *Group) prepare()      {}
 func (g *Group) started(*Tree) {}
 
-func (g *Group) alive() bool { return slices.ContainsFunc(g.running(), (*Tree).alive) }
+func (g *Group) alive() bool { return slices.ContainsFunc(g.running(), (*Tree).Alive) }
 
 func (g *Group) interrupt() {
 	for _, t := range g.running() {

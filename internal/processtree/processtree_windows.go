@@ -101,7 +101,8 @@ type accounting struct {
 	pageFaults, total, active, terminated                            uint32
 }
 
-func (t *Tree) alive() (alive bool) {
+// Alive reports whether any process of the tree runs.
+func (t *Tree) Alive() (alive bool) {
 	t.withJob(func(job windows.Handle) {
 		var a accounting
 		err := windows.QueryInformationJobObject(job, windows.JobObjectBasicAccountingInformation,

@@ -17,26 +17,35 @@ import (
 // overrides and isolates, zero-width characters), line or paragraph separator, private-use or noncharacter, and each byte
 // that is not UTF-8. Line feeds and tabs stay.
 func Visible(s string) string {
-	if strings.IndexFunc(s, unsafe) < 0 {
+	at := strings.IndexFunc(s, unsafe)
+	if at < 0 {
 		return s
 	}
 	var b strings.Builder
-	for i := 0; i < len(s); {
-		c, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case c == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !unsafe(c), c == utf8.RuneError:
-			b.WriteRune(c)
-		case c < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		case c <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, c)
+	b.Grow(len(s) + 64)
+	done := 0 // spans are copied whole: a report has megabytes
+	for at < len(s) {
+		c, size := rune(s[at]), 1
+		if c >= utf8.RuneSelf {
+			c, size = utf8.DecodeRuneInString(s[at:])
 		}
-		i += size
+		if broken := c == utf8.RuneError && size == 1; broken || unsafe(c) && c != utf8.RuneError {
+			b.WriteString(s[done:at])
+			done = at + size
+			switch {
+			case broken:
+				fmt.Fprintf(&b, `\x%02x`, s[at])
+			case c < 0x80:
+				fmt.Fprintf(&b, `\x%02x`, c)
+			case c <= 0xFFFF:
+				fmt.Fprintf(&b, `\u%04x`, c)
+			default:
+				fmt.Fprintf(&b, `\U%08x`, c)
+			}
+		}
+		at += size
 	}
+	b.WriteString(s[done:])
 	return b.String()
 }
 
@@ -69,7 +78,8 @@ func Escape(s string) string {
 			done = at + 1
 		}
 	}
-	return b.String() + s[done:]
+	b.WriteString(s[done:])
+	return b.String()
 }
 
 // beginsWord reports whether a word begins after a text.

@@ -65,6 +65,7 @@ func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
 	r := sample.Every()
 	for i := range 1500 {
 		result := r.Results[4]
+		result.Actual = result.Actual[:1<<10] // the sample's has a megabyte
 		result.ID = "invoke/case-" + strings.Repeat("x", i%50) + "-" + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
 		r.Results = append(r.Results, result)
 	}

@@ -139,7 +139,7 @@ DRUPAL_URL=$(sed 's/.*\(http[^ ]*\).*/\1/;q' mock.txt) DRUPAL_USER=service DRUPA
 	{name: "a variable before the command", set: `"$BC" run $ONE --exec "FOO=1 $BC bridge"`, exit: 3, says: []string{"write 'env FOO=1 …'"}},
 	{name: "a pipe in the command", set: `"$BC" run $ONE --exec "$BC bridge | cat"`, exit: 3, says: []string{"--exec runs no shell", "sh -c"}},
 	{name: "a program that goes into the background", set: `printf '#!/bin/sh\nexit 0\n' >b.sh; chmod +x b.sh; "$BC" run $ONE --exec ./b.sh`, exit: 3, says: []string{"has to stay in the foreground"}},
-	{name: "a program whose child serves", set: `printf '#!/bin/sh\n"$BC" bridge &\n' >b.sh; chmod +x b.sh; "$BC" run $ONE --env BC --exec ./b.sh`, says: passes},
+	{name: "a program whose child serves later", set: `printf '#!/bin/sh\n(sleep 1; exec "$BC" bridge) &\n' >b.sh; chmod +x b.sh; "$BC" run $ONE --env BC --exec ./b.sh`, says: passes},
 	{name: "no such program", set: `"$BC" run $ONE --exec ./no-such-program`, exit: 3, says: []string{"cannot be started: no such file or directory"}},
 	{name: "a program that may not be run", set: `echo x >b.sh; "$BC" run $ONE --exec ./b.sh`, exit: 3, says: []string{"cannot be started: permission denied"}},
 	{name: "a directory for a program", set: `"$BC" run $ONE --exec /tmp`, exit: 3, says: []string{"cannot be started"}},
