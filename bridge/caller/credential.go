@@ -104,10 +104,13 @@ func isTokenChar(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._~+/", c)
 }
 
+// longestSession bounds the id of a session, in bytes.
+const longestSession = 256
+
 // Session cookies as Drupal and PHP write them.
 var (
 	sessionName = regexp.MustCompile(`^S?SESS[0-9A-Za-z]{1,64}$`)
-	sessionID   = regexp.MustCompile(`^[0-9A-Za-z,_-]{1,256}$`)
+	sessionID   = regexp.MustCompile(`^[0-9A-Za-z,_-]+$`)
 )
 
 // sessionCookie picks Drupal's session cookie (SESS…, SSESS…) out of a request's cookies and writes it as PHP does. ok is
@@ -120,7 +123,7 @@ func sessionCookie(h http.Header) (cookie string, ok bool) {
 				continue
 			}
 			id, err := url.QueryUnescape(strings.Trim(value, `"`))
-			if err != nil || !sessionName.MatchString(name) || !sessionID.MatchString(id) {
+			if err != nil || !sessionName.MatchString(name) || len(id) > longestSession || !sessionID.MatchString(id) {
 				return "", false
 			}
 			if found := name + "=" + url.QueryEscape(id); cookie == "" {

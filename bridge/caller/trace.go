@@ -1,7 +1,6 @@
 package caller
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 )
@@ -18,7 +17,7 @@ type Trace struct {
 
 var (
 	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-	tracestate  = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, longestTrace))
+	tracestate  = regexp.MustCompile(`^[ -~]*$`)
 )
 
 // Within is the trace with the traceparent and tracestate that the message itself names. A malformed traceparent is
@@ -28,7 +27,7 @@ func (t Trace) Within(parent, state string) Trace {
 		return t
 	}
 	t.Parent, t.State = parent, ""
-	if tracestate.MatchString(state) {
+	if len(state) <= longestTrace && tracestate.MatchString(state) {
 		t.State = state
 	}
 	return t

@@ -132,10 +132,13 @@ func phpText(rpc *upstream.RPCError) bool {
 }
 
 // named finds the parameter in Drupal's two ways of refusing one.
-var named = regexp.MustCompile(`^(?:The (\S{1,256}) parameter does not conform|Missing required parameter: (\S{1,256}))`)
+var named = regexp.MustCompile(`^(?:The (\S+) parameter does not conform|Missing required parameter: (\S+))`)
+
+// longestNamed bounds the name of a parameter that the site refuses, in bytes.
+const longestNamed = 256
 
 func parameterOf(rpc *upstream.RPCError) string {
-	if m := named.FindStringSubmatch(rpc.DataText()); m != nil && rpc.Code == upstream.CodeInvalidParams {
+	if m := named.FindStringSubmatch(rpc.DataText()); m != nil && rpc.Code == upstream.CodeInvalidParams && len(m[1]+m[2]) <= longestNamed {
 		return m[1] + m[2]
 	}
 	return ""

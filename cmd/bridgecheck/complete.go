@@ -83,6 +83,11 @@ func mutantNames() []string {
 	return names
 }
 
+// completeMutants makes the mutants when they are asked for: no other command needs them.
+func completeMutants(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return oneOf(mutantNames())(c, args, typed)
+}
+
 // addCompletions gives the flags of all commands below root their words. Flags that name files complete files anyway.
 func addCompletions(root *cobra.Command) {
 	for _, c := range []struct {
@@ -93,7 +98,7 @@ func addCompletions(root *cobra.Command) {
 		{"run", "skip", completeGlobs},
 		{"run", "capabilities", completeCapabilities},
 		{"report convert", "to", oneOf(format.Names())},
-		{"selftest", "mutant", oneOf(mutantNames())},
+		{"selftest", "mutant", completeMutants},
 		{"mock", "site", siteWords},
 		{"tools diff", "format", oneOf(surface.Formats)},
 		{"mock", "with-module", oneOf([]string{module.V13, module.V14, module.MCP})},

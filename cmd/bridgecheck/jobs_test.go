@@ -80,8 +80,12 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 			tested = append(tested, m.Name)
 		}
 	}
-	for i := range *manyMutants {
-		name := tested[i*len(tested) / *manyMutants]
+	many := *manyMutants
+	if testing.Short() {
+		many = 1
+	}
+	for i := range many {
+		name := tested[i*len(tested)/many]
 		t.Run("mutant "+name, func(t *testing.T) {
 			t.Parallel()
 			sameForJobs(t, "2", "--exec", "mutant "+name, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--only", "invoke/*", "--cases", "50")
@@ -344,6 +348,7 @@ func TestShardsMergedEqualOneRun(t *testing.T) {
 		"with baseline": {"--exec", "mutant describe-any-case", few, "--only", "describe/*", "--baseline", known},
 	} {
 		t.Run(name, func(t *testing.T) {
+			must.Need(t, name != "no list" || !testing.Short(), "SKIPPED: it takes half of the time")
 			if name == "with baseline" {
 				runJobs(t, "1", append([]string{"--write-baseline", known}, args[:len(args)-2]...))
 			}

@@ -47,7 +47,7 @@ var digits = sync.OnceValue(func() []byte {
 })
 
 // zeros compress a thousandfold.
-var zeros = bytes.Repeat([]byte("0"), blockBytes)
+var zeros = sync.OnceValue(func() []byte { return bytes.Repeat([]byte("0"), blockBytes) })
 
 // manyMembers is an object of members with a name and a number each.
 type manyMembers struct {
@@ -76,7 +76,7 @@ func hugeGzip(v *action) {
 		v.oversize(&longString{digits()})
 		return
 	}
-	v.stream(&longString{zeros}, &gzipped{x: v.Exchange})
+	v.stream(&longString{zeros()}, &gzipped{x: v.Exchange})
 }
 
 // stream sends head, value and tail of a response until it has the fault's size or the client goes away.
@@ -184,7 +184,7 @@ func (g *gzipped) send(b []byte) error {
 	}
 	g.checksum = crc32.Update(g.checksum, crc32.IEEETable, b)
 	g.size += uint32(len(b)) // modulo 2^32, as the format has it
-	if len(b) == blockBytes && &b[0] == &zeros[0] {
+	if len(b) == blockBytes && &b[0] == &zeros()[0] {
 		return g.x.SendBody(append(out, deflatedZeros()...))
 	}
 	return g.x.SendBody(append(out, deflate(b)...))
@@ -196,7 +196,7 @@ func (g *gzipped) close() error {
 	return g.x.SendBody(binary.LittleEndian.AppendUint32(trailer, g.size))
 }
 
-var deflatedZeros = sync.OnceValue(func() []byte { return deflate(zeros) })
+var deflatedZeros = sync.OnceValue(func() []byte { return deflate(zeros()) })
 
 // deflate compresses a block without reference to those before it, and ends it at a whole byte.
 func deflate(b []byte) []byte {

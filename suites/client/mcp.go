@@ -102,7 +102,11 @@ func (s *Session[C]) Opening() (method string, params map[string]any) {
 // Call sends a request and waits for its response, in JSON or at the end of an event stream.
 func (s *Session[C]) Call(ctx context.Context, method string, params map[string]any) *Response {
 	s.last++
-	return s.Send(ctx, s.Message(s.last, method, params), s.Headers(method, params))
+	id := any(s.last)
+	if s.last&1 == int(s.Revision[len("2025-0")]&1) { // every second one, other methods in one revision than in the next
+		id = fmt.Sprintf("request-%d", s.last)
+	}
+	return s.Send(ctx, s.Message(id, method, params), s.Headers(method, params))
 }
 
 // Message is a JSON-RPC message of the revision; without an id it is a notification.

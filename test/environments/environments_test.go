@@ -29,9 +29,10 @@ const longest = 9 * time.Minute // of one situation
 
 func TestSituations(t *testing.T) {
 	bc := program.Build(t)
-	for _, s := range situations {
+	for i, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
 			must.Need(t, !s.long || !testing.Short(), "SKIPPED: it tests all clauses")
+			must.Need(t, i%3 == 0 || !testing.Short(), "SKIPPED: -short tests every third")
 			limits := &limits{}
 			for _, need := range s.needs {
 				why := limits.have(t, need)

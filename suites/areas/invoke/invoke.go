@@ -360,8 +360,8 @@ func resultExact(ctx context.Context, t *check.T) {
 		}
 	})
 	t.Row(check.Agent, untyped[0].Name, "a text without escapes", func() {
-		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Body: plainUTF8})()
-		t.Expect(t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)).To(match.GiveResult(plainUTF8))
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Body: plainUTF8()})()
+		t.Expect(t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)).To(match.GiveResult(plainUTF8()))
 	})
 	restoreBehaviours(t)
 	for round := range slices.Chunk(slices.Concat(exactValues, resultValues, wholeResults()), len(untyped)) {

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/suites/input/traps"
@@ -40,7 +41,9 @@ var exactValues = []namedValue{
 
 // plainUTF8 is a result as other sites than Drupal write it, which escapes all that is not ASCII: who reads bytes in another
 // encoding, block by block, or changes the text of the JSON, changes nothing that is escaped.
-var plainUTF8 = "{\"long\":\"" + strings.Repeat("aé橋🌉", 32<<10) + "\",\"na\u00efve\":\"\u00dcber \u00e9 e\u0301 \u65e5\u672c\u8a9e \U0001f680 \u2013 \u201c\u201d \u00a0 \u00ad \u200b \ufeff \u2028\"}"
+var plainUTF8 = sync.OnceValue(func() string {
+	return "{\"long\":\"" + strings.Repeat("aé橋🌉", 32<<10) + "\",\"na\u00efve\":\"\u00dcber \u00e9 e\u0301 \u65e5\u672c\u8a9e \U0001f680 \u2013 \u201c\u201d \u00a0 \u00ad \u200b \ufeff \u2028\"}"
+})
 
 // resultValues are results that a bridge could take for something else than the method's result.
 var resultValues = []namedValue{

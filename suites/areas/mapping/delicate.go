@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	. "github.com/onsi/gomega"
 
@@ -93,13 +94,13 @@ func schema(pairs ...any) fixtures.Raw {
 }
 
 // added are the methods that eachMethodAndDelicate compares. Most callers may not run them, and so see nothing of them.
-var added = append([]fixtures.Method{delicate, plainLines}, worded()...)
+var added = sync.OnceValue(func() []fixtures.Method { return append([]fixtures.Method{delicate, plainLines}, worded()...) })
 
 // Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
 // until the bridge shows them. The caller removes them by undo.
 func Prepare(site site.Controlled) (undo func()) {
 	before := site.Site().Methods
-	site.SetSite(withMethods(site.Site(), slices.Concat(added, before)))
+	site.SetSite(withMethods(site.Site(), slices.Concat(added(), before)))
 	return func() { site.SetSite(withMethods(site.Site(), before)) }
 }
 
@@ -116,20 +117,20 @@ func eachMethodAndDelicate(ctx context.Context, t *check.T, expected string, fau
 		return
 	}
 	if _, prepared := t.Method(delicate.ID); !prepared {
-		t.Replace(ctx, withMethods(t.Drupal.Site(), slices.Concat(added, t.Drupal.Site().Methods)))
+		t.Replace(ctx, withMethods(t.Drupal.Site(), slices.Concat(added(), t.Drupal.Site().Methods)))
 	}
 	caller := t.As(t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
 	var list check.Listing
 	t.AwaitShown(ctx, "methods for those who administer the site", func() bool {
 		list = caller.MustListAll(ctx)
-		return slices.ContainsFunc(added, func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
+		return slices.ContainsFunc(added(), func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
 	}, nil)
-	for i := range added {
-		name := t.ToolName(added[i].ID)
+	for _, m := range added() {
+		name := t.ToolName(m.ID)
 		tool, listed := list.Find(name)
 		t.For(caller.Who, name, func() {
 			t.Expect(listed).To(BeTrue(), check.Mismatch("list as a caller who administers the site", fmt.Sprintf("the tool %q", name), fmt.Sprintf("%d tools without it", len(list.Names()))))
-			t.Expect(list.PageOf(name)).To(match.HaveTool(tool, expected, func(tool check.Tool) string { return fault(&added[i], tool) }))
+			t.Expect(list.PageOf(name)).To(match.HaveTool(tool, expected, func(tool check.Tool) string { return fault(&m, tool) }))
 		})
 	}
 }
