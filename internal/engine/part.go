@@ -23,6 +23,7 @@ type Part struct {
 	Extra           []contract.Clause // as the checks in Options bring them
 	Selected        []string          // the clauses that the whole pass tests, in the order of the contract
 	Report          *reports.Report   // of the checks that this process tested, not summarized
+	Noticed         []reports.Result  // what the checks of other clauses broke, though the clause's own check may pass
 	Exempt          []string          // the clauses that are not testable for the machine or the site
 	Unauthenticated bool              // the bridge refuses the agent that the run was given
 	Unsettled       []string          // clauses of which other processes that tested the bridge may explain what was found
@@ -77,6 +78,7 @@ func (p *Part) Continue(rest *Part) {
 	p.Report.Results = append(p.Report.Results, rest.Report.Results...)
 	p.Report.DurationMS += rest.Report.DurationMS
 	p.Report.CutShort = rest.Report.CutShort
+	p.Noticed = append(p.Noticed, rest.Noticed...)
 	p.Exempt = append(p.Exempt, rest.Exempt...)
 }
 
@@ -117,7 +119,8 @@ func Unsettle(parts []*Part) map[string]int {
 // leave takes out of p what it found of some clauses.
 func (p *Part) leave(clauses []string) {
 	p.Exempt = slices.DeleteFunc(p.Exempt, func(id string) bool { return slices.Contains(clauses, id) })
-	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(clauses, r.ID) })
+	found := func(r reports.Result) bool { return slices.Contains(clauses, r.ID) }
+	p.Report.Results, p.Noticed = slices.DeleteFunc(p.Report.Results, found), slices.DeleteFunc(p.Noticed, found)
 }
 
 // CutShort takes out of p what parts that test its clauses again have found, which ended for a reason before they were through; "":
@@ -176,6 +179,14 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
 		all = append(all, p.Report)
 	}
+	for _, p := range parts {
+		for _, n := range p.Noticed {
+			if r := o.results[n.ID]; r.Verdict == reports.Pass {
+				n.Requests, n.WaitedMS, n.DurationMS = r.Requests, r.WaitedMS, r.DurationMS
+				o.results[n.ID] = n
+			}
+		}
+	}
 	joined.Started, joined.DurationMS = reports.Wall(all)
 	o.cut = joined.CutShort != ""
 	if strings.HasPrefix(joined.CutShort, "the site ") { // what it was to blame for is no finding, whichever process met it first
@@ -197,8 +208,9 @@ type partJSON struct {
 	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
 	Unsettled       []string                  `json:"unsettled,omitempty"`
 	Carried         string                    `json:"carried,omitempty"`
-	Tested          map[string][]reports.Part `json:"tested,omitempty"` // by clause
-	Whole           map[string]map[int][]byte `json:"whole,omitempty"`  // by clause and exchange: bodies of requests
+	Tested          map[string][]reports.Part `json:"tested,omitempty"`  // by clause
+	Whole           map[string]map[int][]byte `json:"whole,omitempty"`   // by clause and exchange: bodies of requests
+	Noticed         json.RawMessage           `json:"noticed,omitempty"` // as the report
 	Report          json.RawMessage           `json:"report"`
 }
 
@@ -211,6 +223,15 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Exempt: p.Exempt,
 		Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
+	if len(p.Noticed) > 0 {
+		var noticed bytes.Buffer
+		r := *p.Report
+		r.Results = p.Noticed
+		if err := reports.WriteJSON(&noticed, &r); err != nil {
+			return nil, err
+		}
+		j.Noticed = noticed.Bytes()
+	}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {
 			j.Tested[r.ID] = r.Tested
@@ -250,7 +271,15 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 			r.Evidence[at].Request.Whole = body
 		}
 	}
-	*p = Part{Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Exempt: j.Exempt,
+	var noticed []reports.Result
+	if len(j.Noticed) > 0 {
+		r, err := reports.Parse(j.Noticed)
+		if err != nil {
+			return err
+		}
+		noticed = r.Results
+	}
+	*p = Part{Noticed: noticed, Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Exempt: j.Exempt,
 		Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
 	return nil
 }

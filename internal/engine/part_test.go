@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
@@ -35,6 +36,24 @@ func FuzzShard(f *testing.F) {
 		must.Expect(t, reflect.DeepEqual(len(s.Passes), len(again.Passes)) && s.Run == again.Run,
 			"read %+v, written and read again %+v", s, again)
 	})
+}
+
+// What the check of another clause noticed counts where the clause's own check, in whatever process, found nothing.
+func TestWhatOtherChecksNoticeIsJoined(t *testing.T) {
+	at := must.Get(must.Get(contract.Load())(t).At("1.1"))(t)
+	part := func(verdict reports.Verdict, id string, noticed ...reports.Result) *engine.Part {
+		return &engine.Part{Contract: "1.1", Selected: []string{"invoke/runs-once", "invoke/denied"}, Noticed: noticed,
+			Report: &reports.Report{Schema: reports.SchemaVersion, Ledger: reports.Ledger{Revision: at.Revision}, Results: []reports.Result{{ID: id, Level: reports.MUST, Verdict: verdict, Message: "own"}}}}
+	}
+	seen := reports.Result{ID: "invoke/runs-once", Level: reports.MUST, Verdict: reports.Fail, Message: "noticed"}
+	for own, want := range map[reports.Verdict]string{reports.Pass: "noticed", reports.Fail: "own", reports.NotTestable: "own"} {
+		other := part(reports.Pass, "invoke/denied", seen)
+		again := &engine.Part{}
+		must.Do(t, json.Unmarshal(must.Get(json.Marshal(other))(t), again))
+		joined := must.Get(engine.Join(nil, part(own, "invoke/runs-once"), again))(t)
+		i := slices.IndexFunc(joined.Results, func(r reports.Result) bool { return r.ID == seen.ID })
+		must.Expect(t, joined.Results[i].Message == want, "%s of its own: %s, want what is %s", own, joined.Results[i].Message, want)
+	}
 }
 
 // A run that ends while bundles are tested again has of each clause what was found last.

@@ -68,11 +68,12 @@ func (c Check) Place() (file string, line int) {
 // Outcome is what the check of one clause found. Only the culprit rule, which looks at all clauses, changes its verdict later.
 type Outcome struct {
 	Result    reports.Result
-	CutOff    bool   // the end of the run ended it before it found anything: it counts as not begun
-	Exemption string // why something else than the bridge may be to blame; "": nothing is
-	BySite    bool   // of Exemption: the site fails
-	Unserved  bool   // the bridge did not serve a request of the check
-	AtSite    bool   // the check looked at the site or changed it
+	CutOff    bool             // the end of the run ended it before it found anything: it counts as not begun
+	Exemption string           // why something else than the bridge may be to blame; "": nothing is
+	BySite    bool             // of Exemption: the site fails
+	Unserved  bool             // the bridge did not serve a request of the check
+	AtSite    bool             // the check looked at the site or changed it
+	Noticed   []reports.Result // of other clauses, which its calls broke: see audit
 }
 
 // casesInPlaces is how many cases a check generates at most for a bridge that limits how often a caller calls: at one call in a
@@ -104,7 +105,11 @@ func (e *Environment) Test(ctx context.Context, c Check) Outcome {
 		}
 		run(ctx, t)
 	})
-	return t.outcome(clause, ended)
+	o := t.outcome(clause, ended)
+	if o.Exemption == "" && !t.runEnded() {
+		o.Noticed = t.auditResults(c.ID)
+	}
+	return o
 }
 
 // outcome reads why a check ended, and what it found until then.
