@@ -98,7 +98,8 @@ func Listen(addr string, o Options) (*Server, error) {
 		return nil, fmt.Errorf("start the authorization server: %w", err)
 	}
 	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), changed: make(chan struct{}), requests: map[string]int{}, logins: newLogins()}
-	s.made = []*Key{o.Keys.take()}
+	signs := o.Keys.take()
+	s.made = []*Key{o.Keys.take(), signs} // the first signs nothing, and is in common to what is published before and after a rotation
 	s.keys = slices.Clone(s.made)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second}
 	go s.server.Serve(listener) //nolint:errcheck // it ends with Close

@@ -38,6 +38,19 @@ func ToolFault(tool check.Tool) string {
 	return ""
 }
 
+// HintFault says which hint of a tool of MCP is no boolean; "" if all are. At the three endpoints annotations have the types of the site.
+func HintFault(tool check.Tool) string {
+	notes, _ := tool["annotations"].(map[string]any)
+	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+		if value, there := notes[hint]; there {
+			if _, ok := value.(bool); !ok {
+				return "the hint " + hint + " is " + exact.Short(value)
+			}
+		}
+	}
+	return ""
+}
+
 // ForCallers leaves the requests to the site that a bridge makes with its callers' credentials: calls, and requests for methods
 // unless one account discovers for all.
 func ForCallers(t *check.T, entries []mockdrupal.Entry) []mockdrupal.Entry {

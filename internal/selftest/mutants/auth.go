@@ -3,6 +3,7 @@ package mutants
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -238,6 +239,13 @@ func authTokenMutants() []Mutant {
 			AuthMiddleware: tokens.Tolerate(tokens.Unsigned, tokens.HMACOfKey, tokens.OtherHMAC, tokens.Algorithm, tokens.BadSignature, tokens.UnknownKey, tokens.OwnKey)},
 		{Name: "auth-verified-by-what-it-says", Breaks: Clauses("auth/token-signature"), Origin: Peer, Why: "the cache of verified tokens has header and claims as its key",
 			AuthMiddleware: rememberVerified(func(t tokens.Sent) string { return t.Text[:max(0, strings.LastIndex(t.Text, "."))] }, tokens.BadSignature)},
+		{Name: "auth-signature-left-to-the-site", Breaks: Clauses("auth/token-signature"), Origin: Peer, Why: "the site that gets the token refuses calls and lists, and nobody the rest",
+			AuthMiddleware: tokens.Swap(func(r *http.Request, t tokens.Sent) string {
+				if t.Within(tokens.BadSignature) && decode(peekBody(r))["method"] == "ping" {
+					return t.Subject()
+				}
+				return ""
+			})},
 		{Name: "auth-signature-by-half", Breaks: Clauses("auth/token-signature"), Origin: Imagined, Why: "the shorter of two signatures sets the length of the comparison",
 			AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool {
 				return t.Within(tokens.BadSignature) && len(t.Text[strings.LastIndex(t.Text, ".")+1:]) < 300
@@ -326,6 +334,34 @@ func authServerMutants() []Mutant {
 					known.add(b.Authority.Key().ID)
 					kid, _ := t.Header["kid"].(string)
 					if known.has(kid) && slices.Contains(t.Flaws, tokens.UnknownKey) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
+						return t.Subject()
+					}
+					return ""
+				})(b)
+			}},
+		{Name: "auth-keys-added-to-common-ones", Breaks: Clauses("auth/removed-key"), Origin: Peer, Why: "new keys replace the old ones only where none of them is known",
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				var one sync.Mutex
+				known := map[any]bool{}
+				return tokens.Swap(func(_ *http.Request, t tokens.Sent) string {
+					one.Lock()
+					defer one.Unlock()
+					if !known[b.Authority.Key().ID] {
+						document, _ := tokens.Fetched(b.Authority.URL + authserver.KeysPath)
+						before := known
+						known = map[any]bool{}
+						keys, _ := document["keys"].([]any)
+						for _, key := range keys {
+							known[key.(map[string]any)["kid"]] = true
+						}
+						for id := range before {
+							if known[id] { // then all before are
+								maps.Copy(known, before)
+								break
+							}
+						}
+					}
+					if known[t.Header["kid"]] && slices.Contains(t.Flaws, tokens.UnknownKey) && t.Within(tokens.UnknownKey, tokens.BadSignature) {
 						return t.Subject()
 					}
 					return ""

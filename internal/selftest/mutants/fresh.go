@@ -190,6 +190,18 @@ func freshMutants() []Mutant {
 					x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named content.arrival.")
 				}
 			})},
+		{Name: "mcp-removed-tool-stays-listed", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer, Why: "invoke learns from the site's -32601, and tools/call does not",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if fromMCP(r) {
+					next = recodeReplies("-32601", -32099)(next)
+				}
+				return next.RoundTrip(r)
+			}),
+			Middleware: chain(markMCP, onRPC("tools/call", func(m *rpc) {
+				if m.Params["name"] == "content.arrival" && m.Result()["isError"] == true {
+					m.Fail(-32602, "There is no tool named content.arrival.")
+				}
+			}))},
 		{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
 			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) {
 				x.Header.Set("ETag", `"1"`)

@@ -165,9 +165,11 @@ func httpMutants() []Mutant {
 					r.Method = verb
 				}
 			})},
-		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies(func(*http.Request) bool { return true })},
+		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies(1, func(*http.Request) bool { return true })},
 		{Name: "one-call-read-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Peer, Why: "a slow body of a caller who is known holds a lock that all calls wait for",
-			Middleware: lockBodies(func(r *http.Request) bool { return toInvoke(r) && authorized(r) != "" })},
+			Middleware: lockBodies(1, func(r *http.Request) bool { return toInvoke(r) && authorized(r) != "" })},
+		{Name: "thirty-two-calls-read-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Peer, Why: "the memory of bodies is bounded by how many are read at a time",
+			Middleware: lockBodies(32, func(r *http.Request) bool { return toInvoke(r) && authorized(r) != "" })},
 	}
 }
 
@@ -440,10 +442,10 @@ func onOtherPaths(change func(x *exchange)) middleware {
 	}, change)
 }
 
-// lockBodies reads the bodies of requests under one lock, for which a request waits four seconds: longer than the clause allows, and
+// lockBodies reads the bodies of so many requests at a time, for which a request waits four seconds: longer than the clause allows, and
 // shorter than a client's time-out, so that the selftest need not wait for that.
-func lockBodies(matches func(*http.Request) bool) middleware {
-	lock := make(chan struct{}, 1)
+func lockBodies(places int, matches func(*http.Request) bool) middleware {
+	lock := make(chan struct{}, places)
 	return beforeBridge(func(r *http.Request) {
 		if !matches(r) {
 			return

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -170,6 +171,17 @@ func invokeMutants() []Mutant {
 		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
 		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module,
 			Middleware: onNullResult(refuse(http.StatusInternalServerError, "execution_error", "Internal Error"))},
+		{Name: "large-results-gzip-unclosed", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "what is compressed is flushed, and its end not written",
+			Middleware: onInvoke(func(x *exchange) {
+				if x.gzipped && x.Status == http.StatusOK && len(x.Body) >= 64<<10 {
+					var packed bytes.Buffer
+					zip := gzip.NewWriter(&packed)
+					zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
+					zip.Flush()       //nolint:errcheck // likewise
+					x.Body = packed.Bytes()
+					x.Header.Set("Content-Encoding", "gzip")
+				}
+			})},
 		{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
 		{Name: "null-result-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Peer, Claims: "output-validation",
 			Why: "no result is no result to check",
@@ -178,6 +190,15 @@ func invokeMutants() []Mutant {
 					reply := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
 					if result, there := reply["result"]; there && result == nil {
 						x.Set(http.StatusOK, map[string]any{"result": nil})
+					}
+				})
+			}},
+		{Name: "large-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Peer, Claims: "output-validation", Why: "checking a large result takes too long",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvalidResult(func(x *exchange) {
+					result := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])["result"]
+					if len(encode(result)) > 32<<10 {
+						x.Set(http.StatusOK, map[string]any{"result": result})
 					}
 				})
 			}},

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -241,6 +242,12 @@ func invokeErrorMutants() []Mutant {
 		{Name: "site-address-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the error of a client of HTTP contains the address", Middleware: onCode("upstream_error", func(x *exchange) {
 			x.Refuse(x.Status, "upstream_error", "connect ECONNRESET 127.0.0.1:8080")
 		})},
+		{Name: "site-address-of-a-broken-response", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the error of a client of HTTP has an address where it has read a part",
+			Transport: onCallResponse(func(resp *http.Response) {
+				if _, err := readAhead(resp); errors.Is(err, io.ErrUnexpectedEOF) {
+					replaceBody(resp, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"The response of `+resp.Request.URL.Host+` is not usable"}}`)
+				}
+			})},
 		{Name: "site-address-in-a-header", Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "a debugging header names the backend of each error",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onRefusal(func(x *exchange) { x.Header.Set("X-Upstream", strings.TrimPrefix(site.site, "http://")) })
@@ -273,6 +280,14 @@ func invokeErrorMutants() []Mutant {
 		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
 			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode >= 500
+			})},
+		{Name: "read-only-calls-again-after-500", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "what only reads may be asked again",
+			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusInternalServerError && readsOnly(r)
+			})},
+		{Name: "read-only-calls-again-after-invalid-json", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "a response that cannot be read counts as none",
+			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusOK && readsOnly(r) && !json.Valid([]byte(peek(resp)))
 			})},
 		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })},
@@ -408,6 +423,16 @@ func repeatResponse(status int) middleware {
 			return true
 		})(keep)
 	}
+}
+
+// readsOnly reports whether a call that was sent is one of a tool that only reads.
+func readsOnly(r *http.Request) bool {
+	sent, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	body, _ := io.ReadAll(sent)
+	return decode(body)["method"] == "search.facets"
 }
 
 // runHiddenMethods runs methods that the site has and the catalog lacks.

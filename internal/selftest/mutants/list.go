@@ -226,6 +226,7 @@ func listMutants() []Mutant {
 			})},
 		{Name: "pages-begin-at-the-last-that-is-left", Breaks: Clauses("list/change-between-pages"), MayFail: Clauses("fresh/version"), Origin: Peer,
 			Why: "where all tools behind a cursor are gone, it leads to the last one before them", Middleware: lastOfTheRest()},
+		{Name: "offset-into-a-shorter-list", Breaks: Clauses("list/change-between-pages"), Origin: Peer, Why: "a cursor is carried over into a list that has grown, or has as many tools", Middleware: plainAfterRemovals()},
 		{Name: "pages-of-whoever-listed-last", Breaks: Clauses("list/cursor-other-caller"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer,
 			Why:        "the list that is kept for further pages is one for all callers",
 			Middleware: pagesOfTheLast()},
@@ -445,6 +446,19 @@ func cachePagesByCursor() middleware {
 		}
 		if next, _ := x.Object()["nextCursor"].(string); next != "" && x.Status == http.StatusOK {
 			pages.put(next, x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+url.QueryEscape(next), nil).Body)
+		}
+	})
+}
+
+// plainAfterRemovals reads a cursor from before a removal as an offset into the list that is left.
+func plainAfterRemovals() middleware {
+	counts := newMemory[int]()
+	return onResponse(toList, func(x *exchange) {
+		who, now := authorized(x.Request), len(x.names())
+		if x.Request.URL.Query().Get("cursor") == "" {
+			counts.put(who, now)
+		} else if before, _ := counts.get(who); now < before {
+			*x = *x.Send(http.MethodGet, x.Request.URL.RequestURI(), nil) // by now the bridge has given out this cursor for the new list
 		}
 	})
 }

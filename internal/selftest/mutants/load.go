@@ -22,6 +22,7 @@ import (
 func loadMutants() []Mutant {
 	return []Mutant{
 		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mismatchResponses()},
+		{Name: "large-bodies-share-a-buffer", Breaks: Clauses("load/concurrent-exact"), Origin: Peer, Why: "a buffer from a pool is put back while the arguments are still read from it", Middleware: shareLargeBodies()},
 		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: coalesceCalls()},
 		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 			Transport: oneAtATime(isCall)},
@@ -146,6 +147,21 @@ func mismatchResponses() middleware {
 			x.Body = *other
 		}
 	}))
+}
+
+// shareLargeBodies reads the bodies of calls over 16 KiB into one buffer, where the next one may come before a body is used.
+func shareLargeBodies() middleware {
+	var buffer atomic.Pointer[[]byte]
+	return beforeBridge(func(r *http.Request) {
+		if !toCall(r) {
+			return
+		}
+		if body := peekBody(r); len(body) > 16<<10 {
+			buffer.Store(&body)
+			time.Sleep(time.Millisecond)
+			setBody(r, *buffer.Load())
+		}
+	})
 }
 
 // slowLists delays lists as if each were discovered from the site.

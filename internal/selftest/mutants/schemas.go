@@ -181,6 +181,12 @@ func translateMutants() []Mutant {
 		{Name: "bad-tools-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Module,
 			Middleware: listsAlso("bad.null_schema", nil)},
 		{Name: "wrong-keywords-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "the values of keywords are not looked at", Middleware: listsAlso("bad.keywords", map[string]any{"type": "object", "minProperties": -1})},
+		{Name: "mcp-hints-as-they-are", MCP: true, Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "hints are copied, whatever their type",
+			Middleware: onMCPTool(func(t tool) {
+				if t["name"] == "bad.string_hints" {
+					t["annotations"] = map[string]any{"readOnlyHint": "yes", "destructiveHint": 1, "idempotentHint": nil}
+				}
+			})},
 		{Name: "sixty-levels-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a schema is deep and not large, and so within the bound of its size", Middleware: listsAlso("bad.deep", objectsWithin(60))},
 		{Name: "references-multiplied-in-place", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined,
 			Why:        "levels are counted, and what several references at each of them make is not",

@@ -163,7 +163,13 @@ func forges(made table) func(context.Context, *check.T) {
 		if as == nil {
 			as = d.stranger()
 		}
-		d.refuseAll(ctx, made(d, as))
+		rows := made(d, as)
+		for _, r := range rows { // of a call or a list, the site that gets the token may refuse it in place of the bridge
+			d.Row(check.Agent, "", "with a token: "+r.name, func() {
+				d.Expect(d.as(check.Credentials{Token: r.token}).Call(ctx, "ping", nil)).To(match.HaveStatus(http.StatusUnauthorized))
+			})
+		}
+		d.refuseAll(ctx, rows)
 	}
 }
 

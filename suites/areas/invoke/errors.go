@@ -212,6 +212,7 @@ func noTraceLeak(ctx context.Context, t *check.T) {
 	for _, f := range []scenario.SiteFailure{
 		{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
 		{Name: "an error page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
+		{Name: "half of a response", Fault: mockdrupal.Fault{Kind: fault.Cut}}, // of which a client of HTTP has its own words
 	} {
 		t.Row(check.Agent, known.Tool, "the site sends "+f.Name, func() {
 			f.Fault.Route = route.JSONRPC

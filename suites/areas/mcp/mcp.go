@@ -630,13 +630,5 @@ func clientFault(t check.Tool, revision check.Revision) string {
 	if output, there := t["outputSchema"].(map[string]any); there && !revision.Stateless() && output["type"] != "object" {
 		return "the outputSchema's type is " + exact.Short(output["type"])
 	}
-	notes, _ := t["annotations"].(map[string]any)
-	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
-		if value, there := notes[hint]; there {
-			if _, ok := value.(bool); !ok {
-				return fmt.Sprintf("the hint %s is %s", hint, exact.Short(value))
-			}
-		}
-	}
-	return ""
+	return scenario.HintFault(t)
 }

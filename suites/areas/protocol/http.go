@@ -290,6 +290,9 @@ func keepAliveAfterError(ctx context.Context, t *check.T) {
 	}
 }
 
+// reading is how long a bridge, also one in the same process, may take until it reads what slow clients have sent.
+const reading = 50 * time.Millisecond
+
 // slowClient measures the list beside slow clients, against the bound that the clause names. That the bridge closes their
 // connections after a bounded time is not tested: a sensible bound is longer than a run.
 func slowClient(ctx context.Context, t *check.T) {
@@ -321,6 +324,7 @@ func slowClient(ctx context.Context, t *check.T) {
 		for _, w := range conns {
 			_ = w.write(more) // its connection may be closed by now, as it should be
 		}
+		time.Sleep(reading)
 		list := check.Request{Path: check.ListPath, Fresh: true}
 		t.Expect(other.Send(ctx, list)).To(succeedWithin(t, limit), "beside %d clients that send byte by byte", clients)
 		if calls {

@@ -256,7 +256,7 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	if s, opened := t.MCPBeside(ctx, scenario.NewCaller(t).Who); opened { // whom nobody notifies of the usual site that comes back
 		for _, tool := range check.ListAllTools(ctx, s).Tools {
 			t.Row(s.Client.Who, tool.Name(), "by tools/list", func() {
-				fault := scenario.ToolFault(tool)
+				fault := cmp.Or(scenario.ToolFault(tool), scenario.HintFault(tool))
 				t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fault))
 			})
 		}
