@@ -64,7 +64,7 @@ func runBeforeSlowSite(t *testing.T, m mutants.Mutant, inTurn bool, only ...stri
 // A mutant fails before a slow site what it fails before a fast one, and the reference bridge nothing.
 func TestRowsSideBySide(t *testing.T) {
 	must.Need(t, !testing.Short(), "it waits for a slow site")
-	killed := []string{"arguments-through-float64", "result-keyed-as-list", "empty-arguments-500", "error-data-lost",
+	killed := []string{"arguments-through-float64", "result-scalars-wrapped", "empty-arguments-500", "error-data-lost",
 		"invalid-arguments-422", "error-is-a-string", "messages-say-nothing"}
 	var clauses []string
 	for _, name := range killed {
