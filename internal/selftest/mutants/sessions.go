@@ -17,16 +17,10 @@ import (
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
 func sessionMutants() []Mutant {
 	return []Mutant{
-		{Name: "cors-reflects-any-origin", Breaks: Clauses("access/cors"), Origin: Peer, Why: "the library's default with credentials is to send back what came",
-			Middleware: permitting(func(origin, _ string) bool { return origin != "null" })},
 		{Name: "cors-trusts-null", Breaks: Clauses("access/cors"), Origin: Peer, Why: "null is in the list, for pages opened from a file",
 			Middleware: permitting(func(origin, _ string) bool { return origin == "null" })},
 		{Name: "cors-origin-by-its-beginning", Breaks: Clauses("access/cors"), Origin: Peer,
 			Middleware: permitting(func(origin, host string) bool { return strings.HasPrefix(origin, "https://"+host) })},
-		{Name: "session-calls-of-any-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a form on another site runs a tool",
-			Middleware: onSessionCall(func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })},
-		{Name: "session-calls-as-text-that-speaks-of-json", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is searched for application/json, which a form on another site can put into a parameter of the media type",
-			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.Contains(given, "application/json") })},
 		{Name: "session-calls-of-types-that-begin-alike", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is compared by its beginning",
 			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.HasPrefix(given, "application/json") })},
 		{Name: "session-calls-without-a-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a Blob sent by a script on another site has no type",
@@ -51,12 +45,6 @@ func sessionMutants() []Mutant {
 			Middleware: onSessionCall(func(r *http.Request) {
 				host, _, _ := strings.Cut(r.Host, ":")
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasSuffix(u.Host, host) {
-					r.Header.Del("Origin")
-				}
-			})},
-		{Name: "session-origin-by-its-end-and-port", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "an Origin that contains the Host is accepted: str_contains()",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if strings.Contains(r.Header.Get("Origin"), r.Host) {
 					r.Header.Del("Origin")
 				}
 			})},
@@ -91,16 +79,6 @@ func sessionMutants() []Mutant {
 			})},
 		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
-		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",
-			Middleware: onPassword(inASCII)},
-		{Name: "user-names-percent-decoded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials pass a function for URLs",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if name, password, ok := r.BasicAuth(); ok {
-					if decoded, err := url.QueryUnescape(name); err == nil {
-						r.SetBasicAuth(decoded, password)
-					}
-				}
-			})},
 		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
 	}
 }
