@@ -123,8 +123,6 @@ func onOutput(change func(schema map[string]any)) middleware { return onMember("
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
 	return []Mutant{
-		{Name: "reference-without-values", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
-			Middleware: onParameter("type.entity_reference", "bundle", without("enum"))},
 		{Name: "reference-one-value-short", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
 			Middleware: onParameter("type.entity_reference", "bundle", func(s map[string]any) {
 				if values, ok := s["enum"].([]any); ok {
