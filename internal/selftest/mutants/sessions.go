@@ -177,12 +177,6 @@ func shareProblems() middleware {
 // mcpCallerMutants mix MCP callers up, or break notifications and stdio.
 func mcpCallerMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-empty-id-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
-			Middleware: onRPC("", func(m *rpc) {
-				if m.Response["id"] == "" {
-					m.Response["id"] = nil
-				}
-			})},
 		{Name: "mcp-id-zero-lost-in-errors", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
 				if numberText(m.Response["id"]) == "0" && m.Response["error"] != nil {
@@ -194,12 +188,6 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
 			Middleware: actAs("service", func(r *http.Request) bool {
 				return toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && authorized(r) != ""
-			})},
-		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if text, ok := t["description"].(string); ok {
-					t["description"] = text[:min(len(text), 20)]
-				}
 			})},
 		{Name: "mcp-calls-in-a-variable", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the message that is handled is kept in a variable of the server", Middleware: shareCall()},
 		{Name: "mcp-text-in-ascii", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "structuredContent is right, and the text that models read has passed another encoder",
@@ -221,8 +209,6 @@ func mcpCallerMutants() []Mutant {
 					params["arguments"] = decode([]byte(text))
 				}
 			})},
-		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") <= "2026-07-28" {
@@ -262,19 +248,6 @@ func mcpCallerMutants() []Mutant {
 			Middleware: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
 		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "the capabilities were copied from an example",
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
-		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a call without arguments ends in an exception",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toMessage(r) {
-					return false
-				}
-				message := decode(peekBody(r))
-				params, ok := message["params"].(map[string]any)
-				fails := ok && message["method"] == "tools/call" && !has(params, "arguments")
-				if fails {
-					http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
-				}
-				return fails
-			})},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return given == "null" })},
 		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),
