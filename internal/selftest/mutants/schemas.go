@@ -49,7 +49,7 @@ func schemaMutants() []Mutant {
 			Middleware: onOutput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"node": map[string]any{"$ref": "file:///var/www/html/schema/node.json"}}
 			})},
-		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded"), Origin: Imagined,
+		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded", "profile/depth"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"menu": objectsWithin(40)} })},
 		{Name: "schema-100-KiB", Breaks: Clauses("schema/bounded"), Origin: Imagined,
 			Middleware: onTool(func(t tool) {

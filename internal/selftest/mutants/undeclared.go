@@ -29,7 +29,7 @@ func undeclaredMutants() []Mutant {
 			Middleware: chain(onTool(closeInput), onArgumentsOf(declaredTop))},
 		{Name: "undeclared-members-dropped", Breaks: Clauses("invoke/undeclared-argument", "invoke/invalid-arguments-400", "upstream/eager-validation"), MayFail: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Why: "arguments are decoded into a struct",
 			Middleware: dropUndeclared(func(_ any, inList bool) bool { return !inList })},
-		{Name: "undeclared-nulls-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null stands for a member that is not there",
+		{Name: "undeclared-nulls-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Peer, Why: "null stands for a member that is not there",
 			Middleware: dropUndeclared(func(member any, _ bool) bool { return member == nil })},
 		{Name: "undeclared-in-lists-dropped", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the objects in a list are decoded into structs",
 			Middleware: dropUndeclared(func(_ any, inList bool) bool { return inList })},

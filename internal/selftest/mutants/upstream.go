@@ -873,5 +873,5 @@ func leaveToTheSite(concerns func(tool string) bool) func(*siteClient) middlewar
 
 // overlooks returns a mutant that leaves some violations to the site.
 func overlooks(name, why string, some func(violation) bool) Mutant {
-	return Mutant{Name: name, Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: why, SiteMiddleware: skipValidation(eachViolation(some))}
+	return Mutant{Name: name, Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400"), Origin: Peer, Why: why, SiteMiddleware: skipValidation(eachViolation(some))}
 }
