@@ -34,7 +34,7 @@ const controlToken = "BRIDGECHECK_CONTROL_TOKEN"
 // killedOnAControlledSite are mutants of different areas.
 var killedOnAControlledSite = []string{
 	"pages-never-end-with-new-cursors", "describe-hidden-403", "denied-runs-then-403", "every-tool-for-everyone", "error-code-camel-case",
-	"removed-tools-linger", "result-beside-an-error", "output-schema-through-a-struct", "reference-without-values", "mcp-cursor-as-number",
+	"removed-tools-linger", "result-beside-an-error", "output-schema-through-a-struct", "reference-one-value-short", "mcp-cursor-null",
 }
 
 // controlledSite opens the site of -site, or without it a mock of the site default that has its own control plane.

@@ -24,9 +24,9 @@ import (
 // killedOnARealSite are mutants that a run which only reads the site kills, by a clause of each kind: names, texts, schemas,
 // who sees what, describe, calls, errors and the site side.
 var killedOnARealSite = []string{
-	"name-with-hyphens", "description-cut", "title-missing", "annotations-dropped", "output-schema-dropped", "one-parameter-lost", "required-missing",
+	"name-with-hyphens", "description-cut", "title-missing", "annotations-hints-only", "output-schema-objects-only", "one-parameter-lost", "required-missing",
 	"factory-class-shown", "by-position-list", "describe-hidden-403", "describe-denied-shown", "every-tool-for-everyone",
-	"arguments-empty-object-as-list", "result-as-text", "failure-as-result", "hidden-method-runs", "denied-runs-then-403",
+	"arguments-empty-object-as-list", "result-scalars-wrapped", "failure-as-result", "hidden-method-runs", "denied-runs-then-403",
 	"result-of-another-under-load", "any-id-will-do", "per-tool-id-of-its-own", "per-tool-any-method", "per-tool-denied-200",
 }
 

@@ -33,8 +33,6 @@ func describeMutants() []Mutant {
 			})},
 		{Name: "describe-drops-annotations", Breaks: Clauses("describe/equals-list"), Origin: Peer,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
-		{Name: "describe-numbers-through-float64", Breaks: Clauses("describe/equals-list"), Origin: Peer, Why: "list passes the schema on as raw JSON, describe decodes it",
-			Middleware: onDescribed(func(_ *exchange, t tool) any { return roundToFloat64(t) })},
 		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
 			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], emptyAsList); return t })},
 		{Name: "describe-missing-name-404", Breaks: Clauses("describe/missing-name"), Origin: Imagined,

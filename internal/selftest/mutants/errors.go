@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,11 +13,6 @@ import (
 func errorMutants() []Mutant {
 	return []Mutant{
 		{Name: "errors-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) { x.page(x.Status, x.errorMessage()) })},
-		{Name: "denials-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "only errors of Drupal itself", Middleware: onRefusal(func(x *exchange) {
-			if x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized {
-				x.page(x.Status, "You are not authorized to access this page.")
-			}
-		})},
 		{Name: "denials-in-drupals-form", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized {
 				x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
@@ -51,8 +45,6 @@ func errorMutants() []Mutant {
 			Middleware: tooLarge("text/html", "<html><title>413 Request Entity Too Large</title></html>")},
 		{Name: "too-large-by-another-code", Breaks: Clauses("errors/code-stable"), Origin: Peer, Why: "the framework's own code",
 			Middleware: tooLarge("application/json", `{"error":{"code":"payload_too_large","message":"The body is too long."}}`)},
-		{Name: "too-large-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Why: "what refuses the body knows no codes",
-			Middleware: tooLarge("application/json", `{"error":{"code":"","message":"The body is too long."}}`)},
 		{Name: "denials-of-the-site-without-a-code", Breaks: Clauses("errors/code-stable"), Origin: Imagined,
 			Why: "the site's -32600 to a caller who has lost a permission is rare",
 			Middleware: onInvoke(func(x *exchange) {
@@ -82,16 +74,10 @@ func errorMutants() []Mutant {
 			}
 		})},
 		{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
-		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
 		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
 		{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
 		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer,
 			Middleware: onViolations(func(x *exchange, _ map[string]any, _ []violation) { x.Status = http.StatusOK })},
-		{Name: "messages-say-nothing", Breaks: Clauses("errors/message-helps"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
-			if code := e["code"]; code == "invalid_params" || code == "missing_parameter" {
-				e["message"] = http.StatusText(x.Status)
-			}
-		})},
 		{Name: "bounds-not-in-message", Breaks: Clauses("errors/message-helps"), Origin: Peer, Why: "the message is made for wrong types alone",
 			Middleware: onOtherViolations(func(e map[string]any, _ violation) { e["message"] = "The arguments are not valid." })},
 		{Name: "missing-argument-unnamed", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Why: "a text of the site that is read in part",
@@ -119,11 +105,6 @@ func errorMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 			}
 		})},
-		{Name: "anonymous-describe-shape-first", Breaks: Clauses("errors/precedence"), Origin: Peer,
-			Why: "the query is validated before anybody is asked for credentials",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				return toDescribe(r) && authorized(r) == "" && r.URL.RawQuery == "" && refuseAt(w, r, http.StatusBadRequest, "missing_parameter", "The parameter name is missing.")
-			})},
 		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a malformed body gives 400 even to callers without permission", Middleware: onCallBodyRaw(func(x *exchange) {
 			if (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) && decode(x.Sent) == nil {
 				x.Refuse(http.StatusBadRequest, "invalid_json", "The body is no JSON.")

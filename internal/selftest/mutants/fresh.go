@@ -113,8 +113,6 @@ func freshMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
-		{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
-			Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
 		{Name: "tools-kept-by-what-they-take", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by name, description and parameters",
 			Middleware: keepMembers([]string{"description", "inputSchema"}, "outputSchema", "title", "annotations")},
@@ -202,13 +200,6 @@ func freshMutants() []Mutant {
 					m.Fail(-32602, "There is no tool named content.arrival.")
 				}
 			}))},
-		{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
-			Middleware: onResponse(toList, atStatus(http.StatusOK, func(x *exchange) {
-				x.Header.Set("ETag", `"1"`)
-				if x.Request.Header.Get("If-None-Match") == `"1"` {
-					x.Status, x.Body = http.StatusNotModified, nil
-				}
-			}))},
 		{Name: "not-modified-without-a-look", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "a conditional request for the list that is kept gives 304, however old that is", Middleware: keepVersions()},
 		{Name: "one-version-in-if-none-match", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the header is compared as a whole",
 			Middleware: readHeader(allRequests, "If-None-Match", "", func(given string) bool { return strings.Contains(given, ",") })},
@@ -229,8 +220,6 @@ func freshMutants() []Mutant {
 			})},
 		{Name: "discovery-permission-remembered", Breaks: Clauses("fresh/per-user-ttl", "access/bad-credentials"), Origin: Imagined, Why: "who may discover is asked once: the last list is served for good",
 			Middleware: goodResponses(toList, ofCheck, http.StatusForbidden)},
-		{Name: "refused-list-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Imagined, Why: "that the site refused a caller is cached for good",
-			Middleware: refusals(toList, http.StatusForbidden, ofCheck, refuse(http.StatusForbidden, "access_denied", "The site refuses this caller."))},
 		{Name: "no-discovery-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Peer, Why: "that the bridge itself refuses a caller is cached for an hour",
 			Middleware: refusalsThat(func(x *exchange) bool { return strings.Contains(x.errorMessage(), "access mcp tool discovery") },
 				toList, ofCheck, refuse(http.StatusForbidden, "access_denied", "This caller may not discover tools."))},

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"html"
 	"maps"
 	"math"
 	"net/http"
@@ -24,14 +23,9 @@ import (
 // invokeMutants change arguments or results, or run what they must not run.
 func invokeMutants() []Mutant {
 	return []Mutant{
-		{Name: "invoke-bare-result", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Middleware: onSuccess(func(result any) any { return result })},
 		{Name: "invoke-jsonrpc-envelope", Breaks: Clauses("invoke/answers-result"), Origin: Peer,
 			Middleware: onSuccess(func(result any) any {
 				return map[string]any{"data": map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}}
-			})},
-		{Name: "invoke-mcp-content", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the response is one of tools/call",
-			Middleware: onSuccess(func(result any) any {
-				return map[string]any{"content": []any{map[string]any{"type": "text", "text": string(encode(result))}}}
 			})},
 		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
 			Middleware: onInvoke(atStatus(http.StatusOK, func(x *exchange) { x.Body = append(x.Body, "<!-- 12 ms -->"...) }))},
@@ -47,13 +41,6 @@ func invokeMutants() []Mutant {
 			})},
 		{Name: "body-decoded-in-blocks", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "each block of 8 KiB is decoded by itself, and a character may lie across the end of one",
 			Middleware: onBody(decodedInBlocks)},
-		{Name: "numbers-clamped-to-doubles", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a number beyond the largest double is taken for that",
-			Transport: onArguments(func(v any) any {
-				if n, ok := v.(json.Number); ok && n == "1e400" {
-					return json.Number("1.7976931348623157e308")
-				}
-				return v
-			})},
 		{Name: "nested-defaults-filled-in", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a validator that fills in defaults does so at every level",
 			Transport: onNestedArguments(func(v any) any {
 				if author, ok := v.(map[string]any); ok && author["id"] != nil && author["role"] == nil && len(author) <= 2 {
@@ -62,17 +49,6 @@ func invokeMutants() []Mutant {
 				return v
 			})},
 		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(emptyObjectsAsLists)},
-		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
-			Transport: onParams(func(params any) any {
-				arguments, _ := params.(map[string]any)
-				for name, v := range arguments {
-					delete(arguments, name)
-					arguments[strings.ToLower(name)] = v
-				}
-				return params
-			})},
-		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
-			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
 		{Name: "repaired-results-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a result in which [] became {} is encoded again",
 			Middleware: onResult(func(v any) any {
 				if list, ok := v.([]any); ok && len(list) > 0 && fmt.Sprint(list[0]) == "map[]" {
@@ -96,7 +72,6 @@ func invokeMutants() []Mutant {
 					failed.put(authorized(x.Request), x.Status == http.StatusInternalServerError)
 				})
 			}()},
-		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
 		{Name: "result-decoded-in-blocks", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "each block that arrives is decoded by itself",
 			Middleware: onInvoke(func(x *exchange) { x.Body = decodedInBlocks(x.Body) })},
 		{Name: "times-of-results-as-texts", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "created and changed are taken for times and written as ISO 8601",
@@ -111,14 +86,6 @@ func invokeMutants() []Mutant {
 					}
 					return v
 				})
-			})},
-		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
-		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
-			Middleware: onResult(func(v any) any {
-				if object, ok := v.(map[string]any); ok && len(object) > 2 {
-					return string(encode(v))
-				}
-				return v
 			})},
 		{Name: "result-scalars-wrapped", Breaks: Clauses("invoke/result-exact"), Origin: Peer,
 			Middleware: onResult(func(v any) any {
@@ -149,8 +116,6 @@ func invokeMutants() []Mutant {
 					x.Body = encode(object)
 				}
 			})},
-		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
-			Middleware: onResult(func(v any) any { return mapValues(v, emptyObjectsAsLists) })},
 		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`if not arguments.get(name)` for required parameters",
 			Middleware: onBody(func(body []byte) []byte {
 				call := decode(body)
@@ -160,15 +125,7 @@ func invokeMutants() []Mutant {
 				}
 				return body
 			})},
-		{Name: "result-data-unwrapped", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "`result.data ?? result`",
-			Middleware: onResult(func(v any) any {
-				if object, _ := v.(map[string]any); object["data"] != nil {
-					return object["data"]
-				}
-				return v
-			})},
 		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
-		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
 		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module,
 			Middleware: onNullResult(refuse(http.StatusInternalServerError, "execution_error", "Internal Error"))},
 		{Name: "large-results-gzip-unclosed", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "what is compressed is flushed, and its end not written",
@@ -234,17 +191,6 @@ func invokeMutants() []Mutant {
 		{Name: "invoke-text-html", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Middleware: onInvoke(atStatus(http.StatusOK, func(x *exchange) {
 			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 		}))},
-		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(listFromKeys)},
-		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "objects sent as text are decoded, which breaks texts that look like JSON",
-			Transport: onNestedArguments(func(v any) any {
-				if s, ok := v.(string); ok {
-					if object := decode([]byte(s)); object != nil {
-						return object
-					}
-				}
-				return v
-			})},
-		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, listFromKeys) })},
 		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json", "invoke/arguments-forwarded"), Origin: Peer, Why: "the body is parsed as JSON5",
 			Middleware: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
 		{Name: "trailing-commas-in-lists-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "models write a comma too many",
@@ -441,37 +387,6 @@ func onInvalidResult(change func(x *exchange)) middleware {
 	})
 }
 
-// parseNumerals converts strings that are numerals to numbers.
-func parseNumerals(v any) any {
-	if s, ok := v.(string); ok && s != "" {
-		if n, err := strconv.ParseFloat(s, 64); err == nil {
-			return n
-		}
-	}
-	return v
-}
-
-// deepValuesAsText writes values that are nested deeper than levels as JSON text.
-func deepValuesAsText(v any, levels int) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if levels == 0 {
-			return string(encode(v))
-		}
-		for name, member := range v {
-			v[name] = deepValuesAsText(member, levels-1)
-		}
-	case []any:
-		if levels == 0 {
-			return string(encode(v))
-		}
-		for i, item := range v {
-			v[i] = deepValuesAsText(item, levels-1)
-		}
-	}
-	return v
-}
-
 // fillDefaults adds the defaults of the parameters that a call leaves out.
 func fillDefaults(next http.Handler) http.Handler {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
@@ -493,21 +408,6 @@ func fillDefaults(next http.Handler) http.Handler {
 		}
 		return false
 	})(next)
-}
-
-// listFromKeys converts an object with the keys 0, 1, … to a list.
-func listFromKeys(v any) any {
-	object, ok := v.(map[string]any)
-	if !ok || len(object) == 0 {
-		return v
-	}
-	list := make([]any, len(object))
-	for i := range list {
-		if list[i], ok = object[strconv.Itoa(i)]; !ok {
-			return v
-		}
-	}
-	return list
 }
 
 // acceptEmptyListForObject accepts an empty list for a parameter that must be an object.

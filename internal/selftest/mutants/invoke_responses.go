@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,11 +24,6 @@ func invokeErrorMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "validate is not a function")
 			}
 		})},
-		{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusNotFound && !plainName.MatchString(x.invoked()) {
-				x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
-			}
-		})},
 		{Name: "surrogate-in-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "the message repeats the name, which UTF-8 cannot encode", Middleware: onInvoke(func(x *exchange) {
 			if bytes.Contains(x.Sent, []byte(`"name":"\ud83d"`)) {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "surrogates not allowed")
@@ -37,7 +31,6 @@ func invokeErrorMutants() []Mutant {
 		})},
 		{Name: "contains-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator does not know `contains`", Middleware: acceptEverythingFor("value.contains")},
 		{Name: "additional-items-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator is of a draft that has `prefixItems`", Middleware: acceptEverythingFor("value.tuple")},
-		{Name: "dependencies-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "the validator is of a draft that has `dependentRequired`", Middleware: acceptEverythingFor("value.dependent")},
 		{Name: "dependent-schemas-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "what depends on a member is a list of names",
 			Middleware: acceptWhere("value.dependent", func(arguments map[string]any) bool { return arguments["sent"] != nil })},
 		{Name: "else-not-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "if and then are read",
@@ -74,10 +67,6 @@ func invokeErrorMutants() []Mutant {
 					return roundToFloat64(result)
 				}
 				return result
-			})},
-		{Name: "huge-results-to-infinity", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "json.loads of Python reads 1e400 as inf, and json.dumps writes Infinity",
-			Middleware: onInvoke(func(x *exchange) {
-				x.Body = bytes.ReplaceAll(x.Body, []byte("1e400"), []byte("Infinity"))
 			})},
 		{Name: "results-32-levels-deep", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a parser with a limit of depth gives null beyond it",
 			Middleware: onInvoke(func(x *exchange) { x.Body = bytes.ReplaceAll(x.Body, deepLists, []byte("null")) })},
@@ -148,12 +137,6 @@ func invokeErrorMutants() []Mutant {
 		{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError in a successful response", Middleware: onFailure(func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"result": map[string]any{"isError": true, "message": x.errorMessage()}})
 		})},
-		{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "every JSON-RPC code other than -32603 is reported as the caller's fault",
-			Transport: onReplyError(func(e map[string]any) {
-				if code := fmt.Sprint(e["code"]); code != "-32603" && code != "-32600" && code != "-32601" {
-					e["code"] = -32602
-				}
-			})},
 		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer,
 			Why: "-32601 is handled like any other failure", Transport: recodeReplies("-32601", -32000)},
 		{Name: "null-id-taken-for-a-broken-response", Breaks: Clauses("invoke/denied", "access/permission-revoked", "invoke/execution-error-500", "invoke/semantic-invalid-400"), MayFail: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "Drupal denies with a null id, which differs from the id of the call", Transport: onReply(func(reply map[string]any) {
@@ -193,10 +176,6 @@ func invokeErrorMutants() []Mutant {
 				if objectIn(e, "data")["parameter"] == nil {
 					e["message"] = ""
 				}
-			})},
-		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module,
-			Middleware: onSemanticInvalid(func(x *exchange, e map[string]any) {
-				x.Status, e["code"] = http.StatusInternalServerError, "execution_error"
 			})},
 		{Name: "semantic-invalid-404", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Imagined,
 			Middleware: onSemanticInvalid(func(x *exchange, _ map[string]any) { x.Status = http.StatusNotFound })},
@@ -289,8 +268,6 @@ func invokeErrorMutants() []Mutant {
 			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusOK && readsOnly(r) && !json.Valid([]byte(peek(resp)))
 			})},
-		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer,
-			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })},
 		{Name: "mcp-retries-after-a-drop", MCP: true, Breaks: Clauses("invoke/runs-once"), Origin: Peer,
 			Why: "the server of the SDK has a client of its own", Middleware: markMCP,
 			Transport: resendCalls(func(r *http.Request, _ *http.Response, err error) bool {
@@ -347,9 +324,6 @@ func invokeErrorMutants() []Mutant {
 			Middleware: onInvoke(atStatus(http.StatusOK, setHeader("Cache-Control", "public, max-age=60")))},
 	}
 }
-
-// plainName matches the names that a method may have.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
 // onSemanticInvalid changes the refusals of arguments that the site finds invalid.
 func onSemanticInvalid(change func(x *exchange, e map[string]any)) middleware {
@@ -448,8 +422,6 @@ func runHiddenMethods(site *siteClient) middleware {
 // invokeResultMutants change values that a JSON layer or a template takes for something else.
 func invokeResultMutants() []Mutant {
 	return []Mutant{
-		{Name: "result-dates-rewritten", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "the JSON library reads texts that look like times as times and writes them in its own form",
-			Middleware: onResult(func(v any) any { return mapValues(v, onStrings(rewriteTime)) })},
 		{Name: "result-member-dates-rewritten", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a hook that sees objects turns their members into times",
 			Middleware: onResult(func(v any) any {
 				walkObjects(v, func(object map[string]any) {
@@ -459,34 +431,9 @@ func invokeResultMutants() []Mutant {
 				})
 				return v
 			})},
-		{Name: "result-numerals-as-numbers", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "JSON_NUMERIC_CHECK", Middleware: onResult(func(v any) any { return mapValues(v, parseNumerals) })},
-		{Name: "result-words-as-values", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "YAML takes `yes` and `null` for values", Middleware: onResult(func(v any) any {
-			return mapValues(v, func(v any) any {
-				switch v {
-				case "yes", "on":
-					return true
-				case "no", "off":
-					return false
-				case "~", "null":
-					return nil
-				}
-				return v
-			})
-		})},
-		{Name: "result-names-in-lower-case", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "members are matched without case, so that one of `id` and `ID` is lost", Middleware: onResult(func(v any) any {
-			return mapValues(v, func(v any) any {
-				object, ok := v.(map[string]any)
-				if _, there := object["ID"]; ok && there {
-					delete(object, "ID")
-				}
-				return v
-			})
-		})},
 		{Name: "result-prototype-lost", Breaks: Clauses("invoke/result-exact", "invoke/arguments-forwarded"), Origin: Peer, Why: "`__proto__` is assigned, not set", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return onParams(func(params any) any { walkObjects(params, without("__proto__")); return params })(onReply(func(reply map[string]any) { walkObjects(reply["result"], without("__proto__")) })(next)).RoundTrip(r)
 		})},
-		{Name: "argument-dates-rewritten", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the JSON library reads texts that look like times as times",
-			Transport: onArguments(onStrings(rewriteTime))},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
@@ -45,8 +44,6 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "description-escaped", Breaks: Clauses("mapping/description-is-usage"), Origin: Module,
 			Middleware: onDescription(html.EscapeString)},
-		{Name: "description-tags-stripped", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
-			Middleware: onDescription(func(s string) string { return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(s, "") })},
 		{Name: "description-cut", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "cut at 60 characters",
 			Middleware: onDescription(func(s string) string {
 				if runes := []rune(s); len(runes) > 60 {
@@ -76,8 +73,6 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "pointers-not-decoded", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a pointer is split at its slashes", Transport: withoutReferences(`[~%][^"]*`)},
 		{Name: "pointers-end-at-lists", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "what has a name is in an object", Transport: withoutReferences(`/[0-9]+`)},
-		{Name: "annotations-dropped", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer,
-			Middleware: onTool(func(t tool) { delete(t, "annotations") })},
 		{Name: "annotations-compacted", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "null says nothing",
 			Middleware: onAnnotations(func(a map[string]any) { maps.DeleteFunc(a, func(_ string, v any) bool { return v == nil }) })},
 		{Name: "annotations-hints-only", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "as go-sdk's typed annotations do",
@@ -88,8 +83,6 @@ func mappingMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
-			Middleware: onTool(func(t tool) { delete(t, "outputSchema") })},
 		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one is added where the method declares none",
 			Middleware: onTool(setWhereMissing("outputSchema", map[string]any{"type": "object"}))},
 		{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "revision 2025-06-18 allows only objects",
@@ -146,18 +139,7 @@ func mappingMutants() []Mutant {
 					delete(p, "format")
 				}
 			})},
-		{Name: "default-of-a-list-as-object", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(func(p map[string]any) {
-			if list, ok := p["default"].([]any); ok && len(list) == 0 && p["type"] == "array" {
-				p["default"] = map[string]any{}
-			}
-		})},
 		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
-		{Name: "format-lost-for-administrators", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "their list is made by another query",
-			Middleware: onResponse(toToolViews, func(x *exchange) {
-				if caller(x.Request) == "admin" {
-					x.eachTool(inMember("inputSchema", func(schema map[string]any) { walkObjects(schema["properties"], without("format")) }))
-				}
-			})},
 		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), MayFail: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},
 		{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Middleware: onProperty(without("default"))},
 		{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
@@ -247,14 +229,11 @@ func mappingMutants() []Mutant {
 					return v
 				})
 			})},
-		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteHeader(func(h http.Header) { h.Del("Accept-Language") })},
 		{Name: "language-of-the-last-request", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the language is a variable of the thread, which a request without one does not reset",
 			Middleware: lastLanguage()},
 		{Name: "language-lost-when-a-list-expires", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "what fetches a list again has its caller, and not the language",
 			Transport: languageOnce()},
 		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
-		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
-			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
 		{Name: "tools-of-admins-untranslated", Breaks: Clauses("mapping/properties-complete", "mapping/required-exact"), Origin: Imagined, Why: "the agent's tools are right, those of others are not",
 			Middleware: onInput(func(schema map[string]any) {
 				if properties, _ := schema["properties"].(map[string]any); properties["title"] != nil && properties["body"] != nil {

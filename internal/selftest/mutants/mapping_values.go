@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // onTextOf changes a text of every tool in list and describe.
@@ -27,54 +25,18 @@ func mappingValueMutants() []Mutant {
 	allTexts := Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema",
 		"mapping/properties-complete", "mapping/param-description")
 	return []Mutant{
-		{Name: "titles-cut-at-60", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "a column or a widget takes 60 characters",
-			Middleware: onTextOf("title", func(s string) string { return string([]rune(s)[:min(60, utf8.RuneCountInString(s))]) })},
-		{Name: "typographic-quotes-straightened", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "a text filter makes texts plain", Middleware: onTextOf("description", func(s string) string {
-			return strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'").Replace(s)
-		})},
-		{Name: "mojibake-repaired", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "a library that repairs texts finds something to repair", Middleware: onTextOf("description", func(s string) string {
-			return strings.NewReplacer("Ã¼", "ü", "Ã©", "é", "Â©", "©").Replace(s)
-		})},
-		{Name: "usage-formatted", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "the usage is the format of a printf without arguments", Middleware: onTextOf("description", func(s string) string {
-			return strings.ReplaceAll(s, "%%", "%")
-		})},
-		{Name: "enum-values-once-as-text", Breaks: Clauses("mapping/properties-complete"), Origin: Peer,
-			Why: "array_unique() of PHP compares 1 and the text 1 as equal",
-			Middleware: onProperty(func(p map[string]any) {
-				values, _ := p["enum"].([]any)
-				var kept []any
-				for _, v := range values {
-					switch v.(type) {
-					case []any, map[string]any:
-						return // PHP warns of them
-					}
-					if !slices.ContainsFunc(kept, func(k any) bool { return fmt.Sprint(k) == fmt.Sprint(v) }) {
-						kept = append(kept, v)
-					}
-				}
-				if len(kept) < len(values) {
-					p["enum"] = kept
-				}
-			})},
 		{Name: "title-0-is-none", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer, Why: "empty() of PHP takes the text 0 for empty",
 			Middleware: onTool(func(t tool) {
 				if t["title"] == "0" {
 					delete(t, "title")
 				}
 			})},
-		{Name: "titles-trimmed", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined, Middleware: onTextOf("title", strings.TrimSpace)},
 		{Name: "language-of-lists-alone", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "describe does not pass Accept-Language on",
 			Middleware: onLanguage(func(r *http.Request, language string) string {
 				if toDescribe(r) {
 					return ""
 				}
 				return language
-			})},
-		{Name: "language-by-its-place", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the first language counts, whatever its weight is",
-			Middleware: onLanguage(func(_ *http.Request, language string) string {
-				first, _, _ := strings.Cut(language, ",")
-				first, _, _ = strings.Cut(first, ";")
-				return first
 			})},
 		{Name: "language-without-its-region", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "pt-BR is Portuguese",
 			Middleware: onLanguage(func(_ *http.Request, language string) string {
@@ -136,16 +98,8 @@ func mappingValueMutants() []Mutant {
 			Middleware: onTool(changeTexts(asNumber))},
 		{Name: "line-ends-rewritten", Breaks: allTexts, Origin: Imagined, Why: "a text filter writes every line end as \\n",
 			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "\r\n", "\n") }))},
-		{Name: "blanks-collapsed", Breaks: allTexts, Origin: Imagined, Why: "a text filter collapses blanks as HTML does",
-			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "  ", " ") }))},
 		{Name: "decimals-of-14-digits", Breaks: Clauses("mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete"), Origin: Module, Why: "serialize_precision is 14, as in an old php.ini",
 			Middleware: onTool(changeNumbers(of14Digits))},
-		{Name: "empty-objects-as-lists", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Module,
-			Why: "json_decode() into arrays loses the difference; the empty property lists were repaired", Middleware: onAnnotations(func(own map[string]any) {
-				for name, v := range own {
-					own[name] = mapValues(v, emptyObjectsAsLists)
-				}
-			})},
 		{Name: "property-of-a-reserved-name-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "in JavaScript, an assignment to __proto__ adds no member",
 			Middleware: onProperties(func(_, properties map[string]any) { delete(properties, "__proto__") })},
 		{Name: "output-schema-through-a-struct", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "a struct of known keywords drops the others",
@@ -154,12 +108,6 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "rare-keywords-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a struct of known keywords drops the others",
 			Middleware: onProperty(without("contains", "dependencies", "additionalItems"))},
-		{Name: "default-true-as-1", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "PHP's string of true",
-			Middleware: onProperty(func(p map[string]any) {
-				if p["default"] == true {
-					p["default"] = "1"
-				}
-			})},
 		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
 			Middleware: onProperty(func(p map[string]any) {
 				if d := string(encode(p["default"])); d == "{}" || d == "[]" {

@@ -26,8 +26,6 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-stream-buffered", MCP: true, Breaks: Clauses("mcp/stream-unbuffered"), Origin: Peer,
 			Middleware: onStreamHeader(func(h http.Header) { h.Del("X-Accel-Buffering") }),
 			Remedy:     onStreamHeader(func(h http.Header) { h.Set("X-Accel-Buffering", "no") })},
-		{Name: "mcp-agrees-to-any-version", MCP: true, Breaks: Clauses("mcp/initialize"), MayFail: Clauses("mcp/origin"), Origin: Peer,
-			Middleware: agreeTo(func(string) bool { return true })},
 		{Name: "mcp-agrees-to-later-versions", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "dates are compared: what is later is better",
 			Middleware: agreeTo(func(version string) bool { return version > "2025-11-25" })},
 		{Name: "mcp-agrees-to-any-date-between", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "a range of dates is accepted",
@@ -48,12 +46,6 @@ func mcpMutants() []Mutant {
 					x.Header.Set("Content-Type", "text/plain; charset=utf-8")
 				}
 			})},
-		{Name: "mcp-id-zero-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
-			Middleware: onRPC("", func(m *rpc) {
-				if numberText(m.Response["id"]) == "0" {
-					m.Response["id"] = nil
-				}
-			})},
 		{Name: "mcp-list-fails", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
 			Why: "one tool whose schema cannot be written takes the whole list with it, as with another zod beside @rekog/mcp-nest",
 			Middleware: onRPC("tools/list", func(m *rpc) {
@@ -69,12 +61,6 @@ func mcpMutants() []Mutant {
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Status == http.StatusUnauthorized {
 					m.Header.Del("Www-Authenticate")
-				}
-			})},
-		{Name: "mcp-cursor-as-number", MCP: true, Breaks: Clauses("mcp/tools-list"), MayFail: Clauses("mcp/parity", "mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onRPCResult("tools/list", func(r map[string]any) {
-				if r["nextCursor"] != nil {
-					r["nextCursor"] = 50
 				}
 			})},
 		{Name: "mcp-cursor-null", MCP: true, Breaks: Clauses("mcp/tools-list"), MayFail: Clauses("mcp/stateless-2026"), Origin: Module,
@@ -109,8 +95,6 @@ func mcpMutants() []Mutant {
 			Middleware: onMCPTools(func(tools []any) []any { return append(tools, tools[0]) })},
 		{Name: "mcp-order-reversed", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined,
 			Middleware: onMCPTools(func(tools []any) []any { slices.Reverse(tools); return tools })},
-		{Name: "mcp-schemas-emptied", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) { t["inputSchema"] = map[string]any{"type": "object"} })},
 		{Name: "mcp-result-as-string", MCP: true, Breaks: Clauses("mcp/parity", "mcp/structured-content", "mcp/empty-map"), Origin: Peer,
 			Middleware: onCallResult(func(r map[string]any) {
 				delete(r, "structuredContent")
@@ -120,7 +104,6 @@ func mcpMutants() []Mutant {
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
 			})},
-		takesForNone("mcp-takes-any-arguments-for-an-object", "the handler reads members of what it did not look at", func(given any) bool { return given != nil }),
 		takesForNone("mcp-takes-a-list-for-no-arguments", "PHP's arrays have no names or have them", func(given any) bool {
 			_, list := given.([]any)
 			return list
@@ -223,22 +206,6 @@ func mcpMutants() []Mutant {
 					params["name"] = name[strings.LastIndex(name, "__")+2:]
 				}
 			})},
-		{Name: "mcp-any-version-header", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
-			Middleware: withHeader(func(h http.Header) {
-				if h.Get("Mcp-Protocol-Version") == "1999-01-01" {
-					h.Set("Mcp-Protocol-Version", "2025-11-25")
-					if h.Get("Mcp-Session-Id") == "" {
-						h.Set("Mcp-Protocol-Version", "2026-07-28")
-					}
-				}
-			})},
-		{Name: "mcp-discovery-for-all", MCP: true, Breaks: Clauses("mcp/parity"), MayFail: Clauses("mcp/tools-list"), Origin: Peer, Why: "the permission to discover is checked by the routes of list and describe alone",
-			Middleware: onRPC("tools/list", func(m *rpc) {
-				if caller(m.Request) == "outsider" {
-					m.Status = http.StatusOK
-					m.Succeed(map[string]any{"tools": m.as("agent").Send(http.MethodGet, "/mcp/tools/list", nil).Object()["tools"]})
-				}
-			})},
 		{Name: "mcp-extensions-trusted", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "an extension of the browser is taken for the user's own program",
 			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return strings.HasPrefix(given, "chrome-extension://") })},
 		{Name: "mcp-ids-as-doubles", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "JSON is read into doubles, which Python writes with a point",
@@ -261,8 +228,6 @@ func mcpMutants() []Mutant {
 					}
 				}), rest)
 			}(), MayFail: Clauses("mapping/properties-complete", "schema/accepts-valid-example", "invoke/undeclared-argument", "describe/equals-list", "list/order-stable", "mcp/tools-list", "mcp/undeclared-argument")},
-		{Name: "mcp-any-origin", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
-			Middleware: withHeader(func(h http.Header) { h.Del("Origin") })},
 		{Name: "mcp-origin-only-logged", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined,
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusForbidden && x.Request.Header.Get("Origin") != "" {

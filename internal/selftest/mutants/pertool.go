@@ -18,7 +18,6 @@ func perToolMutants() []Mutant {
 		perTool("per-tool-scopes-unnamed", endpoints{silentScopes: true}, "per-tool/scopes"),
 		perTool("per-tool-not-found-page", endpoints{pageNotFound: true}, "per-tool/unknown-404"),
 		perTool("per-tool-denied-200", endpoints{deniedAsError: true}, "per-tool/unknown-404"),
-		perTool("per-tool-id-as-text", endpoints{idAsText: true}, "per-tool/answers"),
 		perTool("per-tool-any-method-by-get", endpoints{getUnbound: true}, "per-tool/name-binds"),
 		perTool("per-tool-scopes-ignored-by-get", endpoints{getUnscoped: true}, "per-tool/scopes"),
 	}
@@ -40,7 +39,6 @@ type endpoints struct {
 	foreignID     bool // the response has another id than the request
 	postOnly      bool // GET ?query= is refused
 	deniedAsError bool // a tool that the caller may not run gives 200 with an error
-	idAsText      bool // the response has the request's id as a string
 	getUnbound    bool // the method in the body is compared with the path for POST only
 	getUnscoped   bool // scopes are required for POST only
 }
@@ -96,9 +94,6 @@ func (e endpoints) respond(x *exchange, site *siteClient, name string, call map[
 	}
 	reply := site.call(authorization, fmt.Sprint(call["method"]), call["params"])
 	reply["id"] = call["id"]
-	if e.idAsText {
-		reply["id"] = fmt.Sprint(call["id"])
-	}
 	if e.foreignID {
 		reply["id"] = "mine"
 	}

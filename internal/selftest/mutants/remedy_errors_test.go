@@ -75,7 +75,7 @@ func errorRemedies() []Remedy {
 		{Clause: "errors/precedence", Mutant: "shape-before-permission", Front: front(permissionFirst)},
 		{Clause: "access/describe-403", Mutant: "describe-404-for-outsiders", Front: front(permissionFirst)},
 		{Clause: "http/method-not-allowed", Mutant: "list-by-post", Front: front(allowOnly(toToolViews, http.MethodGet, http.MethodHead))},
-		{Clause: "http/head", Mutant: "head-405", Front: front(onResponse(toToolViews, func(*exchange) {}))}, // record sends a GET, the server drops the body
+		{Clause: "http/head", Mutant: "head-of-a-bad-request-200", Front: front(onResponse(toToolViews, func(*exchange) {}))}, // record sends a GET, the server drops the body
 		{Clause: "http/no-shared-cache", Mutant: "list-cacheable-for-cdns", Front: front(onResponse(toToolViews, func(x *exchange) {
 			x.Header.Set("Cache-Control", "private, no-store")
 			x.Header.Del("CDN-Cache-Control")
@@ -83,10 +83,10 @@ func errorRemedies() []Remedy {
 		{Clause: "http/nosniff", Mutant: "sniffable", Front: front(onResponse(allRequests, func(x *exchange) {
 			x.Header.Set("X-Content-Type-Options", "nosniff")
 		}))},
-		{Clause: "http/content-negotiation", Mutant: "never-gzips", Front: front(onResponse(toToolViews, func(x *exchange) {
+		{Clause: "http/content-negotiation", Mutant: "gzip-for-one-header-alone", Front: front(onResponse(toToolViews, func(x *exchange) {
 			x.Header.Set("Vary", "Accept-Encoding") // writeTo compresses what record took uncompressed
 		}))},
-		{Clause: "http/trailing-and-case", Mutant: "unknown-path-html", Front: front(onResponse(func(r *http.Request) bool {
+		{Clause: "http/trailing-and-case", Mutant: "unknown-path-posted-html", Front: front(onResponse(func(r *http.Request) bool {
 			return strings.HasPrefix(r.URL.Path, "/mcp/") && !toToolViews(r) && !toInvoke(r) && !strings.HasPrefix(r.URL.Path, "/mcp/admin/")
 		}, func(x *exchange) { x.Refuse(http.StatusNotFound, "not_found", "There is nothing at this path.") }))},
 		{Clause: "http/keep-alive-after-error", Mutant: "closes-after-404", Front: front(onRefusal(func(x *exchange) { x.Header.Del("Connection") }))}, // record has read the body

@@ -20,7 +20,7 @@ import (
 func invokeRemedies() []Remedy {
 	return []Remedy{
 		{Clause: "invoke/answers-result", Mutant: "invoke-jsonrpc-envelope", Front: front(withCall(copyResult)), After: atTheSite(nil)},
-		{Clause: "invoke/result-exact", Mutant: "result-through-float64", Front: front(withCall(copyResult)), After: atTheSite(nil)},
+		{Clause: "invoke/result-exact", Mutant: "repaired-results-through-float64", Front: front(withCall(copyResult)), After: atTheSite(nil)},
 		{Clause: "invoke/null-result", Mutant: "null-result-empty-answer", Front: front(withCall(copyResult)), After: atTheSite(nil)},
 		{Clause: "invoke/arguments-forwarded", Mutant: "arguments-through-float64", Front: front(withCall(nil)), After: atTheSite(func(r *http.Request, c *call) {
 			body := readBody(r)
@@ -42,7 +42,7 @@ func invokeRemedies() []Remedy {
 		{Clause: "invoke/invalid-arguments-400", Mutant: "nothing-validated", Front: front(validateArguments)},
 		{Clause: "upstream/eager-validation", Mutant: "site-asked-before-validation", Front: front(validateArguments)},
 		{Clause: "invoke/undeclared-argument", Mutant: "closed-schemas-unenforced", Front: front(validateArguments)},
-		{Clause: "invoke/invalid-arguments-named", Mutant: "invalid-arguments-without-data", Front: front(validateArguments)},
+		{Clause: "invoke/invalid-arguments-named", Mutant: "missing-argument-not-in-data", Front: front(validateArguments)},
 		{Clause: "invoke/output-matches-schema", Mutant: "output-unchecked", Front: front(onInvoke(func(x *exchange) {
 			t, ok := x.tool(x.invoked())
 			result, there := x.Object()["result"]
@@ -59,7 +59,7 @@ func invokeRemedies() []Remedy {
 		{Clause: "filter/invoke-guarded", Mutant: "filter-on-the-list-alone", Front: front(lookUp)},
 		{Clause: "invoke/denied", Mutant: "sites-denial-500", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/execution-error-500", Mutant: "failure-as-result", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
-		{Clause: "invoke/semantic-invalid-400", Mutant: "semantic-invalid-500", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
+		{Clause: "invoke/semantic-invalid-400", Mutant: "semantic-invalid-404", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "fresh/removed-tool", Mutant: "method-not-found-500", Front: front(withCall(mapErrorsAndRefetch)), After: atTheSite(nil)},
 		{Clause: "upstream/error-any-status", Mutant: "errors-under-500-lost", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/denied-clear", Mutant: "broad-denied-unclear", Front: front(withCall(func(x *exchange, c *call) {

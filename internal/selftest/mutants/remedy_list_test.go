@@ -54,7 +54,7 @@ func listRemedies() []Remedy {
 			}
 		}))},
 		{Clause: "list/names-unique", Mutant: "second-page-duplicates-last", Front: front(pageAgain(nil))},
-		{Clause: "list/order-stable", Mutant: "order-shuffled", Front: front(pageAgain(func(_ *exchange, tools []any) []any {
+		{Clause: "list/order-stable", Mutant: "order-alternates", Front: front(pageAgain(func(_ *exchange, tools []any) []any {
 			slices.SortFunc(tools, func(a, b any) int { return cmp.Compare(a.(tool)["name"].(string), b.(tool)["name"].(string)) })
 			return tools
 		}))},
@@ -72,7 +72,7 @@ func listRemedies() []Remedy {
 			return base64.StdEncoding.EncodeToString(raw)
 		}))},
 		{Clause: "list/cursor-malformed", Mutant: "cursor-list-500", Front: front(checkCursor)},
-		{Clause: "list/cursor-malformed-400", Mutant: "cursor-garbage-first-page", Front: front(checkCursor)},
+		{Clause: "list/cursor-malformed-400", Mutant: "cursor-blank-first-page", Front: front(checkCursor)},
 		{Clause: "list/cursor-empty", Mutant: "cursor-empty-400", Front: front(onQuery(toList, func(query url.Values) {
 			if query.Has("cursor") && query.Get("cursor") == "" {
 				query.Del("cursor")

@@ -41,7 +41,7 @@ func mcpRemedies() []Remedy {
 				r["structuredContent"] = map[string]any{}
 			}
 		}))},
-		{Clause: "mcp/bad-version-header", Mutant: "mcp-any-version-header", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Clause: "mcp/bad-version-header", Mutant: "mcp-version-header-by-year", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			version := r.Header.Get("Mcp-Protocol-Version")
 			if !toMCP(r) || slices.Contains([]string{"", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}, version) {
 				return false
@@ -53,7 +53,7 @@ func mcpRemedies() []Remedy {
 			w.Write(encode(refusal)) //nolint:errcheck // the caller has gone
 			return true
 		}))},
-		{Clause: "mcp/origin", Mutant: "mcp-any-origin", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Clause: "mcp/origin", Mutant: "mcp-origin-by-its-beginning", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			origin := r.Header.Get("Origin")
 			if !toMCP(r) || origin == "" || origin == "http://"+r.Host {
 				return false
@@ -135,7 +135,7 @@ func authRemedies() []Remedy {
 		refuse("auth/token-not-yet-valid", "auth-not-before-ignored", func(t token) bool { return t.number("nbf") > t.now+minute }),
 		refuse("auth/token-critical", "auth-critical-ignored", func(t token) bool { return has(t.header, "crit") }),
 		refuse("auth/token-issuer", "auth-issuer-by-prefix", func(t token) bool { return t.claims["iss"] != t.issuer }),
-		refuse("auth/token-audience", "auth-audience-ignored", func(t token) bool { return !slices.Contains(tokens.Texts(t.claims["aud"]), t.resource) }),
+		refuse("auth/token-audience", "auth-audience-by-prefix", func(t token) bool { return !slices.Contains(tokens.Texts(t.claims["aud"]), t.resource) }),
 		{Clause: "auth/insufficient-scope", Mutant: "auth-scope-unchallenged", Front: front(onResponse(toMCP, func(x *exchange) {
 			if x.Status == http.StatusForbidden && tokens.Bearer(x.Request) != "" && x.Header.Get("WWW-Authenticate") == "" {
 				x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="content:read content:write", resource_metadata="http://%s%s/mcp"`, x.Request.Host, resourceMetadata))

@@ -33,13 +33,13 @@ func siteRemedies() []Remedy {
 				}
 			}
 		}))},
-		{Clause: "access/cors", Mutant: "cors-reflects-any-origin", Front: front(onResponse(allRequests, func(x *exchange) {
+		{Clause: "access/cors", Mutant: "cors-origin-by-its-end", Front: front(onResponse(allRequests, func(x *exchange) {
 			if x.Request.Header.Get("Origin") != "https://console.example" { // the list of origins
 				x.Header.Del("Access-Control-Allow-Origin")
 				x.Header.Del("Access-Control-Allow-Credentials")
 			}
 		}))},
-		{Clause: "access/csrf", Mutant: "session-calls-of-any-type", Front: front(sameOrigin)},
+		{Clause: "access/csrf", Mutant: "session-calls-of-types-that-begin-alike", Front: front(sameOrigin)},
 		{Clause: "upstream/valid-jsonrpc", Mutant: "calls-as-text", After: onCall(func(r *http.Request, _ map[string]any) {
 			r.Header.Set("Content-Type", "application/json")
 		})},

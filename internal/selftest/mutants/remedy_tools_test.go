@@ -43,7 +43,7 @@ func toolRemedies() []Remedy {
 				t["annotations"] = annotations
 			}
 		})},
-		{Clause: "mapping/output-schema", Mutant: "output-schema-dropped", Front: fromSite(copyOutput)},
+		{Clause: "mapping/output-schema", Mutant: "output-schema-objects-only", Front: fromSite(copyOutput)},
 		{Clause: "schema/output-valid", Mutant: "output-schema-draft3-required", Front: fromSite(copyOutput)},
 		{Clause: "mapping/input-object", Mutant: "input-schema-empty-without-parameters", Front: front(onTool(func(t tool) {
 			input, _ := t["inputSchema"].(map[string]any)

@@ -49,7 +49,7 @@ func schemaMutants() []Mutant {
 			Middleware: onOutput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"node": map[string]any{"$ref": "file:///var/www/html/schema/node.json"}}
 			})},
-		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded"), Origin: Imagined,
+		{Name: "schema-forty-deep", Breaks: Clauses("schema/bounded", "profile/depth"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"menu": objectsWithin(40)} })},
 		{Name: "schema-100-KiB", Breaks: Clauses("schema/bounded"), Origin: Imagined,
 			Middleware: onTool(func(t tool) {
@@ -123,8 +123,6 @@ func onOutput(change func(schema map[string]any)) middleware { return onMember("
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
 	return []Mutant{
-		{Name: "reference-without-values", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
-			Middleware: onParameter("type.entity_reference", "bundle", without("enum"))},
 		{Name: "reference-one-value-short", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
 			Middleware: onParameter("type.entity_reference", "bundle", func(s map[string]any) {
 				if values, ok := s["enum"].([]any); ok {

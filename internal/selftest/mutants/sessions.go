@@ -17,16 +17,10 @@ import (
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
 func sessionMutants() []Mutant {
 	return []Mutant{
-		{Name: "cors-reflects-any-origin", Breaks: Clauses("access/cors"), Origin: Peer, Why: "the library's default with credentials is to send back what came",
-			Middleware: permitting(func(origin, _ string) bool { return origin != "null" })},
 		{Name: "cors-trusts-null", Breaks: Clauses("access/cors"), Origin: Peer, Why: "null is in the list, for pages opened from a file",
 			Middleware: permitting(func(origin, _ string) bool { return origin == "null" })},
 		{Name: "cors-origin-by-its-beginning", Breaks: Clauses("access/cors"), Origin: Peer,
 			Middleware: permitting(func(origin, host string) bool { return strings.HasPrefix(origin, "https://"+host) })},
-		{Name: "session-calls-of-any-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a form on another site runs a tool",
-			Middleware: onSessionCall(func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })},
-		{Name: "session-calls-as-text-that-speaks-of-json", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is searched for application/json, which a form on another site can put into a parameter of the media type",
-			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.Contains(given, "application/json") })},
 		{Name: "session-calls-of-types-that-begin-alike", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the header is compared by its beginning",
 			Middleware: readHeader(toSessionCall, "Content-Type", "application/json", func(given string) bool { return strings.HasPrefix(given, "application/json") })},
 		{Name: "session-calls-without-a-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a Blob sent by a script on another site has no type",
@@ -51,12 +45,6 @@ func sessionMutants() []Mutant {
 			Middleware: onSessionCall(func(r *http.Request) {
 				host, _, _ := strings.Cut(r.Host, ":")
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasSuffix(u.Host, host) {
-					r.Header.Del("Origin")
-				}
-			})},
-		{Name: "session-origin-by-its-end-and-port", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "an Origin that contains the Host is accepted: str_contains()",
-			Middleware: onSessionCall(func(r *http.Request) {
-				if strings.Contains(r.Header.Get("Origin"), r.Host) {
 					r.Header.Del("Origin")
 				}
 			})},
@@ -91,16 +79,6 @@ func sessionMutants() []Mutant {
 			})},
 		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials"), Origin: Peer, Why: "the credentials are split at each colon",
 			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
-		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",
-			Middleware: onPassword(inASCII)},
-		{Name: "user-names-percent-decoded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials pass a function for URLs",
-			Middleware: beforeBridge(func(r *http.Request) {
-				if name, password, ok := r.BasicAuth(); ok {
-					if decoded, err := url.QueryUnescape(name); err == nil {
-						r.SetBasicAuth(decoded, password)
-					}
-				}
-			})},
 		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
 	}
 }
@@ -199,12 +177,6 @@ func shareProblems() middleware {
 // mcpCallerMutants mix MCP callers up, or break notifications and stdio.
 func mcpCallerMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-empty-id-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
-			Middleware: onRPC("", func(m *rpc) {
-				if m.Response["id"] == "" {
-					m.Response["id"] = nil
-				}
-			})},
 		{Name: "mcp-id-zero-lost-in-errors", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
 				if numberText(m.Response["id"]) == "0" && m.Response["error"] != nil {
@@ -216,12 +188,6 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
 			Middleware: actAs("service", func(r *http.Request) bool {
 				return toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && authorized(r) != ""
-			})},
-		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if text, ok := t["description"].(string); ok {
-					t["description"] = text[:min(len(text), 20)]
-				}
 			})},
 		{Name: "mcp-calls-in-a-variable", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the message that is handled is kept in a variable of the server", Middleware: shareCall()},
 		{Name: "mcp-text-in-ascii", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "structuredContent is right, and the text that models read has passed another encoder",
@@ -243,8 +209,6 @@ func mcpCallerMutants() []Mutant {
 					params["arguments"] = decode([]byte(text))
 				}
 			})},
-		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") <= "2026-07-28" {
@@ -284,19 +248,6 @@ func mcpCallerMutants() []Mutant {
 			Middleware: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
 		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "the capabilities were copied from an example",
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
-		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a call without arguments ends in an exception",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if !toMessage(r) {
-					return false
-				}
-				message := decode(peekBody(r))
-				params, ok := message["params"].(map[string]any)
-				fails := ok && message["method"] == "tools/call" && !has(params, "arguments")
-				if fails {
-					http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
-				}
-				return fails
-			})},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: readHeader(toMCP, "Origin", "", func(given string) bool { return given == "null" })},
 		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session", "access/bad-credentials"),

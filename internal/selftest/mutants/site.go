@@ -113,11 +113,6 @@ func onParams(change func(params any) any) transport {
 	})
 }
 
-// onArguments changes the arguments of every call, at every level.
-func onArguments(change func(v any) any) transport {
-	return onParams(func(params any) any { return mapValues(params, change) })
-}
-
 // onMethods changes the attributes of every method that discovery shows.
 func onMethods(change func(id string, attributes map[string]any)) transport {
 	return onDiscovery(func(index map[string]any) {

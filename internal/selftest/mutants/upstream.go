@@ -201,14 +201,6 @@ func upstreamMutants() []Mutant {
 					x.Header.Set("WWW-Authenticate", `Basic realm="Bridge"`)
 				}
 			})},
-		{Name: "challenge-escaped", Breaks: Clauses("upstream/auth-error"), Origin: Imagined, Why: "a filter for pages escapes the quotes of every header",
-			Middleware: onInvoke(func(x *exchange) {
-				if challenge := x.Header.Get("WWW-Authenticate"); challenge != "" {
-					x.Header.Set("WWW-Authenticate", strings.ReplaceAll(challenge, `"`, "&quot;"))
-				}
-			})},
-		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
-			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "time-out-shows-the-request", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the request in it",
 			Middleware: onInvoke(atStatus(http.StatusGatewayTimeout, showRequest))},
 		{Name: "time-out-names-the-site", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the error of the client has the address in it",
@@ -262,8 +254,6 @@ func upstreamMutants() []Mutant {
 			Why:     "the server of the SDK has a client of its own, without a time-out",
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Middleware: markMCP,
 			Transport: timedUnless(fromMCP)},
-		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
-			Transport: timedUnless(func(r *http.Request) bool { return !isCall(r) })},
 		{Name: "lists-timed-to-their-headers", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Why:       "the timer of a fetch is cleared when it resolves, which is before the body comes",
 			Options:   func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
@@ -297,15 +287,10 @@ func upstreamMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 			}
 		})},
-		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
 		{Name: "breaker-never-closes", Breaks: Clauses("upstream/down-and-up"), Origin: Peer,
 			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept", "invoke/result-exact", "invoke/null-result",
 				"invoke/undeclared-argument", "invoke/unknown-404", "invoke/output-matches-schema", "translate/entity-reference", "translate/unknown-type"), // whatever calls the site after the first fault
 			Why: "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
-		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
-			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				return next.RoundTrip(outlasting(r))
-			})},
 		{Name: "works-for-those-who-left-after-discovery", Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "nothing is cached: a discovery, which ends, precedes each call",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if isCall(r) {
@@ -692,21 +677,6 @@ func keepConnection(unseen int) transport {
 	})
 }
 
-// failForever fails every request after one that found no connection.
-func failForever() transport {
-	var down atomic.Bool
-	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if down.Load() {
-			return nil, fmt.Errorf("the site is down")
-		}
-		resp, err := next.RoundTrip(r)
-		if err != nil && strings.Contains(err.Error(), "connection re") && r.Context().Err() == nil {
-			down.Store(strings.Contains(err.Error(), "refused"))
-		}
-		return resp, err
-	})
-}
-
 // failAfterFault fails every call after one to which the site sent no response at all.
 func failAfterFault() transport {
 	var open atomic.Bool
@@ -903,5 +873,5 @@ func leaveToTheSite(concerns func(tool string) bool) func(*siteClient) middlewar
 
 // overlooks returns a mutant that leaves some violations to the site.
 func overlooks(name, why string, some func(violation) bool) Mutant {
-	return Mutant{Name: name, Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: why, SiteMiddleware: skipValidation(eachViolation(some))}
+	return Mutant{Name: name, Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400"), Origin: Peer, Why: why, SiteMiddleware: skipValidation(eachViolation(some))}
 }
