@@ -171,6 +171,13 @@ func freshMutants() []Mutant {
 					x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
 				}
 			})},
+		{Name: "mcp-mismatch-teaches-nothing", MCP: true, Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "invoke learns from the site's -32602, and tools/call does not", Middleware: markMCP,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if fromMCP(r) {
+					next = recodeReplies("-32602", -32099)(next)
+				}
+				return next.RoundTrip(r)
+			})},
 		{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Middleware: onInvoke(func(x *exchange) {
 				if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {

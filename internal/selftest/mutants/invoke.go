@@ -159,6 +159,15 @@ func invokeMutants() []Mutant {
 					}
 				})
 			}},
+		{Name: "undeclared-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Peer, Claims: "output-validation", Why: "members that a schema does not name are taken for extensions",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvalidResult(func(x *exchange) {
+					result := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])["result"]
+					if strings.Contains(string(encode(result)), `"unexpected"`) {
+						x.Set(http.StatusOK, map[string]any{"result": result})
+					}
+				})
+			}},
 		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation",
 			Middleware: onInvalidResult(refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema."))},
 		{Name: "denied-by-its-words", Breaks: Clauses("invoke/denied"), Origin: Peer, Why: "a denial is known by the words of one permission",

@@ -629,6 +629,19 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 
 	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
 	allShow(ctx, t, ofTheAgent(t, views), scenario.ArrivalNew, "after the site refused what the old schema accepts", beforeTTL(t))
+
+	if s, opened := t.MCPBeside(ctx, check.Agent); opened && !t.Several() { // by which a bridge may learn of it on another path
+		addArrival(ctx, t)
+		look(views)
+		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+		s.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"}).MustMeet(match.Conform("a refusal", func(r *check.Response) string {
+			if result := r.RPCResult(); result == nil || result["isError"] == true {
+				return ""
+			}
+			return r.RPCOutcome()
+		}), "mcp/*")
+		allShow(ctx, t, ofTheAgent(t, views), scenario.ArrivalNew, "after the site refused a tools/call that the old schema accepts", beforeTTL(t))
+	}
 }
 
 // beforeTTL asks until the TTL ends. After that any bridge is right: where it is short, only what shows before counts.

@@ -122,9 +122,11 @@ type resultCase struct {
 	fits bool
 }
 
-// resultCases returns the results to test, in rounds of at most one for each tool, and no more than --cases in total.
+// resultCases returns the results to test, in rounds of at most one for each tool, and no more than --cases in total: first one that
+// breaks each keyword, which a tool with many of them would come to too late.
 func resultCases(t *check.T, tools []resultTool) [][]resultCase {
-	var rounds [][]resultCase
+	var keywords, rounds [][]resultCase
+	seen := map[string]bool{}
 	for _, tool := range tools {
 		fitting, broken := tool.Edges(), tool.Broken()
 		for range drawnResults {
@@ -136,7 +138,14 @@ func resultCases(t *check.T, tools []resultTool) [][]resultCase {
 			}
 		}
 		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
-		var all []resultCase // of both kinds in turn, as the last rounds may be cut off
+		var first, all []resultCase // all: of both kinds in turn, as the last rounds may be cut off
+		broken = slices.DeleteFunc(broken, func(c generate.Case) bool {
+			if seen[c.What] {
+				return false
+			}
+			seen[c.What], first = true, append(first, resultCase{tool, c, false})
+			return true
+		})
 		for i := range max(len(fitting), len(broken)) {
 			if i < len(broken) {
 				all = append(all, resultCase{tool, broken[i], false})
@@ -145,13 +154,9 @@ func resultCases(t *check.T, tools []resultTool) [][]resultCase {
 				all = append(all, resultCase{tool, fitting[i], true})
 			}
 		}
-		for i, c := range all {
-			if i == len(rounds) {
-				rounds = append(rounds, nil)
-			}
-			rounds[i] = append(rounds[i], c)
-		}
+		keywords, rounds = inRounds(keywords, first), inRounds(rounds, all)
 	}
+	rounds = append(keywords, rounds...)
 	left := t.Cases
 	for i, round := range rounds {
 		if left == 0 {
@@ -159,6 +164,17 @@ func resultCases(t *check.T, tools []resultTool) [][]resultCase {
 		}
 		rounds[i] = round[:min(left, len(round))]
 		left -= len(rounds[i])
+	}
+	return rounds
+}
+
+// inRounds adds the cases of one tool to rounds.
+func inRounds(rounds [][]resultCase, all []resultCase) [][]resultCase {
+	for i, c := range all {
+		if i == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[i] = append(rounds[i], c)
 	}
 	return rounds
 }
