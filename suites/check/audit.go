@@ -52,18 +52,23 @@ func (t *T) audit() []noticed {
 	slices.SortStableFunc(all, func(x, y *exchange) int { return cmp.Compare(x.since, y.since) })
 	var found []noticed
 	var until int64
+	methods := map[*fixtures.Site]map[string]*fixtures.Method{}
 	for i, e := range all {
 		a := e.Response
 		if a.Err != nil {
-			t.lost = a.At.Add(a.Took)
+			t.Lost = a.At.Add(a.Took)
 		}
 		alone := e.since >= until && (i+1 == len(all) || all[i+1].since >= e.until)
 		until = max(until, e.until)
-		if !alone || e.site == nil || a.Err != nil || a.Method != http.MethodPost || e.until == e.since || e.caused != nil || a.At.Before(t.lost.Add(lateRun)) {
+		if !alone || e.site == nil || a.Err != nil || a.Method != http.MethodPost || e.until == e.since || e.caused != nil || a.At.Before(t.Lost.Add(lateRun)) {
 			continue
 		}
-		if tool, _ := a.Invoked(); tool != "" {
-			if n := t.audited(e); n.clause != "" && !slices.ContainsFunc(found, func(m noticed) bool { return m.clause == n.clause }) {
+		if methods[e.site] == nil {
+			methods[e.site] = t.byTool(e.site)
+		}
+		tool, _ := a.Invoked()
+		if m := methods[e.site][tool]; m != nil && m.Behaviour.Kind != fixtures.Lookup { // whose items a bridge may look up for itself
+			if n := t.audited(e, m); n.clause != "" && !slices.ContainsFunc(found, func(m noticed) bool { return m.clause == n.clause }) {
 				n.Response = a
 				found = append(found, n)
 			}
@@ -72,8 +77,8 @@ func (t *T) audit() []noticed {
 	return found
 }
 
-// audited compares one call with what the mock ran.
-func (t *T) audited(e *exchange) noticed {
+// audited compares one call of a tool with what the mock ran of its method.
+func (t *T) audited(e *exchange, m *fixtures.Method) noticed {
 	a := e.Response
 	var ran []mockdrupal.Call
 	var last mockdrupal.Entry
@@ -84,7 +89,7 @@ func (t *T) audited(e *exchange) noticed {
 			return noticed{}
 		default:
 			for _, c := range entry.Calls {
-				if c.Ran {
+				if c.Ran && c.Method == m.ID {
 					ran, last = append(ran, c), entry
 				}
 			}
@@ -93,12 +98,8 @@ func (t *T) audited(e *exchange) noticed {
 	if len(ran) == 0 {
 		return noticed{}
 	}
-	m, ok := methodOf(e.site, ran[0].Method)
-	if !ok {
-		return noticed{}
-	}
 	if len(ran) > 1 {
-		return noticed{runsOnce, Finding{Subject: a.Subject(), Expected: "one run of " + ran[0].Method, Actual: fmt.Sprintf("%d runs", len(ran))}}
+		return noticed{runsOnce, Finding{Subject: a.Subject(), Expected: "one run of " + m.ID, Actual: fmt.Sprintf("%d runs", len(ran))}}
 	}
 	if user, known := accountOf(e.site, a.Who); known && user != last.User {
 		return noticed{forwarded, Finding{Subject: a.Subject(), Expected: "a call as " + a.Who.String(), Actual: "a call as " + Identity(last.User).String()}}
@@ -153,12 +154,13 @@ func conforms(m *fixtures.Method, result any) bool {
 	return err == nil && schema.Fault(result) == ""
 }
 
-func methodOf(site *fixtures.Site, id string) (*fixtures.Method, bool) {
-	i := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == id })
-	if i < 0 {
-		return nil, false
+// byTool are the methods of a site by the names of their tools.
+func (t *T) byTool(site *fixtures.Site) map[string]*fixtures.Method {
+	all := map[string]*fixtures.Method{}
+	for i := range site.Methods {
+		all[t.ToolName(site.Methods[i].ID)] = &site.Methods[i]
 	}
-	return &site.Methods[i], true
+	return all
 }
 
 // accountOf is the name of the account that a caller is.

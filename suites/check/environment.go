@@ -93,7 +93,6 @@ type Learned struct {
 	several                                       bool                 // processes are behind the URL: they notice a change at different times
 	looked                                        bool                 // for several processes
 	replaced                                      bool                 // a check has put another site behind the bridge
-	lost                                          time.Time            // when the last caller left without its response
 	lags                                          bool                 // it shows a change of the site much later than it should
 	measures                                      *measures            // of a bridge that the run has not started; nil: none
 	measuredPages, measuredUpstream, measuredRate *reports.Measurement // nil: not measured

@@ -59,7 +59,7 @@ func freshMutants() []Mutant {
 					site.method(authorized(x.Request), "any")
 				}
 			})},
-		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined,
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry", "invoke/answers-result"), Origin: Imagined,
 			MayFail: Clauses("invoke/result-exact", "invoke/empty-arguments", "access/no-cross-talk"),
 			Why:     "a tool stays unknown to invoke after it was called too early",
 			Middleware: refusals(toInvoke, http.StatusNotFound, func(x *exchange) string { return authorized(x.Request) + x.invoked() }, func(x *exchange) {
@@ -77,7 +77,7 @@ func freshMutants() []Mutant {
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cacheViews(toDescribe, now, false)
 		}),
-		{Name: "mcp-unknown-names-remembered", MCP: true, Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "the MCP server keeps what it once looked up",
+		{Name: "mcp-unknown-names-remembered", MCP: true, Breaks: Clauses("fresh/ttl-expiry", "mcp/parity"), Origin: Peer, Why: "the MCP server keeps what it once looked up",
 			Middleware: rememberUnknown()},
 		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined,
 			Middleware: goodResponses(toDescribe, ofQuery, http.StatusNotFound)},

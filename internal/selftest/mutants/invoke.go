@@ -232,7 +232,7 @@ func invokeMutants() []Mutant {
 				x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
 			}
 		}),
-		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the caller receives the complete response of the site",
+		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak", "invoke/runs-once"), Origin: Peer, Why: "the caller receives the complete response of the site",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onToolError("failed", func(m *rpc) {
 					reply := site.call(authorized(m.Request), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
