@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -46,10 +47,14 @@ func (t *T) audit() []noticed {
 	t.mu.Lock()
 	all := slices.Clone(t.exchanges)
 	t.mu.Unlock()
-	if t.Drupal == nil || t.Sharers > 1 || t.Upstream == nil {
+	if t.Drupal == nil || t.Sharers > 1 || t.Upstream == nil || len(all) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(all, func(x, y *exchange) int { return cmp.Compare(x.since, y.since) })
+	entries := t.Upstream.Entries(all[0].since)
+	after := func(seq int64) int {
+		return sort.Search(len(entries), func(i int) bool { return entries[i].Seq > seq })
+	}
 	var found []noticed
 	var until int64
 	methods := map[*fixtures.Site]map[string]*fixtures.Method{}
@@ -68,7 +73,7 @@ func (t *T) audit() []noticed {
 		}
 		tool, _ := a.Invoked()
 		if m := methods[e.site][tool]; m != nil && m.Behaviour.Kind != fixtures.Lookup { // whose items a bridge may look up for itself
-			if n := t.audited(e, m); n.clause != "" && !slices.ContainsFunc(found, func(m noticed) bool { return m.clause == n.clause }) {
+			if n := audited(e, m, entries[after(e.since):after(e.until)]); n.clause != "" && !slices.ContainsFunc(found, func(m noticed) bool { return m.clause == n.clause }) {
 				n.Response = a
 				found = append(found, n)
 			}
@@ -77,21 +82,18 @@ func (t *T) audit() []noticed {
 	return found
 }
 
-// audited compares one call of a tool with what the mock ran of its method.
-func (t *T) audited(e *exchange, m *fixtures.Method) noticed {
+// audited compares one call of a tool with what the mock ran of its method meanwhile.
+func audited(e *exchange, m *fixtures.Method, meanwhile []mockdrupal.Entry) noticed {
 	a := e.Response
 	var ran []mockdrupal.Call
 	var last mockdrupal.Entry
-	for _, entry := range t.Upstream.Entries(e.since) {
-		switch {
-		case entry.Seq > e.until:
-		case entry.Fault != "", entry.End.IsZero(), entry.End.Sub(entry.Start) > slowRun:
+	for _, entry := range meanwhile {
+		if entry.Fault != "" || entry.End.IsZero() || entry.End.Sub(entry.Start) > slowRun {
 			return noticed{}
-		default:
-			for _, c := range entry.Calls {
-				if c.Ran && c.Method == m.ID {
-					ran, last = append(ran, c), entry
-				}
+		}
+		for _, c := range entry.Calls {
+			if c.Ran && c.Method == m.ID {
+				ran, last = append(ran, c), entry
 			}
 		}
 	}
