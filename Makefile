@@ -46,6 +46,10 @@ rest: test/clients/node_modules ## the tests that take minutes: walk-throughs, a
 power: ## every change of a value at every place is found by the clause that it breaks; POWER=20: so many of each place
 	GOGC=400 POWER=$(or $(POWER),all) go test -count=1 -timeout 3h -run '^TestEveryChangeIsFound$$' ./test/power
 
+CONDITIONS := 100
+conditions: ## faults that depend on a condition are found, a run for each: CONDITIONS=100 of all, chosen by SEED=1
+	GOGC=400 CONDITIONS=$(CONDITIONS) SEED=$(SEED) go test -count=1 -timeout 6h -run '^TestFaultsUnderConditionsAreFound$$' ./test/power
+
 lint: ## gofmt, vet and staticcheck
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
 	go vet ./...
