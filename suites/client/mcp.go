@@ -103,7 +103,7 @@ func (s *Session[C]) Opening() (method string, params map[string]any) {
 func (s *Session[C]) Call(ctx context.Context, method string, params map[string]any) *Response {
 	s.last++
 	id := any(s.last)
-	if s.last&1 == int(s.Revision[len("2025-0")]&1) { // every second one, other methods in one revision than in the next
+	if s.last > 1 && s.last&1 == int(s.Revision[len("2025-0")]&1) { // every second one, other methods in one revision than in the next
 		id = fmt.Sprintf("request-%d", s.last)
 	}
 	return s.Send(ctx, s.Message(id, method, params), s.Headers(method, params))
