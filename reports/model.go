@@ -202,6 +202,7 @@ type Result struct {
 	DurationMS float64    `json:"duration_ms"`
 	Requests   int        `json:"requests,omitempty"`  // that the check sent to the bridge
 	WaitedMS   float64    `json:"waited_ms,omitempty"` // for their responses; those side by side count once
+	During     string     `json:"during,omitempty"`    // the clause whose check noticed what is wrong; "": its own
 	Evidence   []Exchange `json:"evidence"`
 	Curl       string     `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
 

@@ -457,6 +457,9 @@ func failedClauses(report *reports.Report, strict bool) []string {
 	var ids []string
 	for _, r := range report.With(verdicts...) {
 		ids = append(ids, r.ID)
+		if r.During != "" && !slices.Contains(ids, r.During) {
+			ids = append(ids, r.During)
+		}
 	}
 	return ids
 }

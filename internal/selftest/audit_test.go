@@ -55,7 +55,7 @@ func TestCallsOfEveryCheckAreAudited(t *testing.T) {
 			report := must.Get(Run(t.Context(), m, engine.Options{Only: []string{clause, "invoke/arguments-forwarded"}, Cases: fewCases}, nil))(t)
 			for _, r := range report.Results {
 				if r.ID == clause {
-					must.Expect(t, r.Verdict == reports.Fail && strings.Contains(r.Message, "while invoke/arguments-forwarded was tested") && len(r.Evidence) > 0,
+					must.Expect(t, r.Verdict == reports.Fail && r.During == "invoke/arguments-forwarded" && strings.Contains(r.Message, "while invoke/arguments-forwarded was tested") && len(r.Evidence) > 0,
 						"%s: %s: %s", r.ID, r.Verdict, r.Message)
 				}
 			}

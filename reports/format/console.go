@@ -221,7 +221,11 @@ func (c *Console) outcome(r *reports.Report, dir string) []string {
 			lines = append(lines, explain)
 		}
 		if c.Again != "" {
-			lines = append(lines, "again: "+c.Again+" --only "+first.ID)
+			again := "again: " + c.Again + " --only " + first.ID
+			if first.During != "" {
+				again += " --only " + first.During
+			}
+			lines = append(lines, again)
 		}
 	} else if c.Next != "" && r.ExitCode() == 0 {
 		lines = append(lines, "next: "+c.Next)

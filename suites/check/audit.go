@@ -195,7 +195,7 @@ func (t *T) auditResults(during string) []reports.Result {
 		}
 		n.Subject += " (while " + during + " was tested)"
 		o := Outcome{Result: NewResult(clause)}
-		o.Result.Verdict = Broken(clause)
+		o.Result.Verdict, o.Result.During = Broken(clause), during
 		t.findings, t.blamed = findings{}, n.Response
 		t.report(&o, []Finding{t.redacted(n.Finding)}, Finding{})
 		all = append(all, o.Result)
