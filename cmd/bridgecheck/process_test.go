@@ -46,7 +46,8 @@ func TestWhatRespondsAsABridge(t *testing.T) {
 		must.Expect(t, got.bridge == c.bridge && got.strange == c.strange && got.seen != "", "%s: got %+v", name, got)
 		server.Close()
 		got = look(t.Context(), server.Client(), server.URL, ask)
-		must.Expect(t, !got.bridge && !got.strange && strings.Contains(got.seen, "nothing listens at the address in BRIDGE_LISTEN (127.0.0.1:"), "%s, with nothing there: got %+v", name, got)
+		must.Expect(t, !got.bridge && !got.strange && strings.Contains(got.seen, "nothing listens at the address in BRIDGE_LISTEN (127.0.0.1:"),
+			"%s, with nothing there: got %+v", name, got)
 	}
 }
 

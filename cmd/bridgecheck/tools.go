@@ -254,7 +254,8 @@ func (s *toolsSource) file(ctx context.Context, path string) (*surface.Surface, 
 	}
 	site, err := openSite(path)
 	if err != nil && missing != nil && !strings.HasPrefix(path, "bulk-") {
-		return nil, "", usagef("there is no file %s: a source is a lock, a report, a saved list of tools, a site file, or a built-in site (%s)", path, strings.Join(fixtures.Names(), ", "))
+		return nil, "", usagef("there is no file %s: a source is a lock, a report, a saved list of tools, a site file, or a built-in site (%s)",
+			path, strings.Join(fixtures.Names(), ", "))
 	}
 	if err != nil {
 		return nil, "", err

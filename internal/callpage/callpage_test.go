@@ -158,5 +158,6 @@ func TestTheFormIsBounded(t *testing.T) {
 	}
 	must.Equal(t, formOf(wide(most, true)).Kind, "json", "kind of the whole")
 	f := formOf(wide(2, wide(most-10, true)))
-	must.Expect(t, f.Kind == "object" && f.Fields[0].Kind == "object" && f.Fields[1].Kind == "json", "the fields are %s of %s and %s", f.Kind, f.Fields[0].Kind, f.Fields[1].Kind)
+	must.Expect(t, f.Kind == "object" && f.Fields[0].Kind == "object" && f.Fields[1].Kind == "json",
+		"the fields are %s of %s and %s", f.Kind, f.Fields[0].Kind, f.Fields[1].Kind)
 }

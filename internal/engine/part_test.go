@@ -43,7 +43,8 @@ func TestWhatOtherChecksNoticeIsJoined(t *testing.T) {
 	at := must.Get(must.Get(contract.Load())(t).At("1.1"))(t)
 	part := func(verdict reports.Verdict, id string, noticed ...reports.Result) *engine.Part {
 		return &engine.Part{Contract: "1.1", Selected: []string{"invoke/runs-once", "invoke/denied"}, Noticed: noticed,
-			Report: &reports.Report{Schema: reports.SchemaVersion, Ledger: reports.Ledger{Revision: at.Revision}, Results: []reports.Result{{ID: id, Level: reports.MUST, Verdict: verdict, Message: "own"}}}}
+			Report: &reports.Report{Schema: reports.SchemaVersion, Ledger: reports.Ledger{Revision: at.Revision},
+				Results: []reports.Result{{ID: id, Level: reports.MUST, Verdict: verdict, Message: "own"}}}}
 	}
 	seen := reports.Result{ID: "invoke/runs-once", Level: reports.MUST, Verdict: reports.Fail, Message: "noticed"}
 	for own, want := range map[reports.Verdict]string{reports.Pass: "noticed", reports.Fail: "own", reports.NotTestable: "own"} {

@@ -105,7 +105,8 @@ func mcpInstead(ctx context.Context, t *check.T, list *check.Response) error {
 	case itself:
 		return usage("the URL is the base of the bridge, to which %s is added, and MCP responds at %s itself: give %s", check.MCPPath, t.URL, base)
 	}
-	return &UnreachableError{Reason: fmt.Errorf("%s has no list at %s, and serves MCP at %s: give --capabilities mcp,-tools if it serves that alone", base, check.ListPath, check.MCPPath)}
+	return &UnreachableError{Reason: fmt.Errorf("%s has no list at %s, and serves MCP at %s: give --capabilities mcp,-tools if it serves that alone",
+		base, check.ListPath, check.MCPPath)}
 }
 
 // firstList asks for the list, again where a network lost the response or the machine was busy with starting all this.

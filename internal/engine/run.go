@@ -91,9 +91,9 @@ type Session struct {
 	results   map[string]reports.Result
 	exempt    []string // clauses that are not testable for the machine or the site
 	outlook   outlook
-	unsettled []string // clauses that what ran beside them may explain
-	noticed   []notice // of other clauses than that which was tested
-	carried   string   // why what a check found may depend on those before it, or on what else runs; "": it does not
+	unsettled []string         // clauses that what ran beside them may explain
+	noticed   []reports.Result // of other clauses than that which was tested
+	carried   string           // why what a check found may depend on those before it, or on what else runs; "": it does not
 }
 
 // Open begins a run: it checks what it was given and finds out whether there is a bridge. The errors are those of Run. Who
@@ -201,9 +201,7 @@ func (s *Session) Test(ctx context.Context, c check.Check) (reports.Result, bool
 		return reports.Result{}, false
 	}
 	s.note(c.ID, found)
-	for _, n := range found.Noticed {
-		s.noticed = append(s.noticed, notice{c.ID, n})
-	}
+	s.noticed = append(s.noticed, found.Noticed...)
 	return found.Result, true
 }
 
@@ -251,25 +249,9 @@ func (s *Session) TestShown(ctx context.Context, c check.Check) (reports.Result,
 func (s *Session) PartOf(id string) *Part {
 	part := s.Part()
 	part.Report.Results = slices.DeleteFunc(part.Report.Results, func(r reports.Result) bool { return r.ID != id })
-	part.Noticed = s.noticedDuring(func(check string) bool { return check == id })
+	part.Noticed = slices.DeleteFunc(part.Noticed, func(r reports.Result) bool { return r.During != id })
 	part.Exempt = slices.DeleteFunc(slices.Clone(part.Exempt), func(other string) bool { return other != id })
 	return part
-}
-
-// notice is what the check of one clause noticed of another.
-type notice struct {
-	check  string
-	result reports.Result
-}
-
-func (s *Session) noticedDuring(chosen func(check string) bool) []reports.Result {
-	var all []reports.Result
-	for _, n := range s.noticed {
-		if chosen(n.check) {
-			all = append(all, n.result)
-		}
-	}
-	return all
 }
 
 // excused is a result as the baseline sees it.
@@ -329,7 +311,8 @@ func (s *Session) Part() *Part {
 			selected = append(selected, clause.ID)
 		}
 	}
-	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Noticed: s.noticedDuring(func(string) bool { return true }), Exempt: s.exempt,
+	return &Part{Contract: o.Contract, Extra: extraClauses(o.Extra), Selected: selected, Report: report, Exempt: s.exempt,
+		Noticed:         slices.Clone(s.noticed),
 		Unauthenticated: r.Unauthenticated, Unsettled: s.unsettled, Carried: cmp.Or(s.carried, r.Carried()), cutOff: s.cutOff}
 }
 

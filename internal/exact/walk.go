@@ -62,3 +62,21 @@ func Without(object map[string]any, name string) map[string]any {
 	delete(less, name)
 	return less
 }
+
+// Depth is how many lists and objects of a document lie in each other; 0 for a scalar.
+func Depth(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			deepest = max(deepest, Depth(member))
+		}
+	case []any:
+		for _, item := range v {
+			deepest = max(deepest, Depth(item))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}

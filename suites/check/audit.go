@@ -73,7 +73,7 @@ func (t *T) audit() []noticed {
 		}
 		tool, _ := a.Invoked()
 		if m := methods[e.site][tool]; m != nil && m.Behaviour.Kind != fixtures.Lookup { // whose items a bridge may look up for itself
-			if n := audited(e, m, entries[after(e.since):after(e.until)]); n.clause != "" && !slices.ContainsFunc(found, func(m noticed) bool { return m.clause == n.clause }) {
+			if n := audited(e, m, entries[after(e.since):after(e.until)]); n.clause != "" && !slices.ContainsFunc(found, func(other noticed) bool { return other.clause == n.clause }) {
 				n.Response = a
 				found = append(found, n)
 			}

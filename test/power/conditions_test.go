@@ -3,12 +3,15 @@ package power
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 )
 
 // moment is a request to the bridge with its response, and what was before it.
@@ -133,7 +136,9 @@ func (m *moment) setResult(v any) {
 		result["structuredContent"] = v
 	}
 	if content, ok := result["content"].([]any); ok && len(content) == 1 {
-		objectIn(document{"of": content[0]}, "of")["text"] = written(v)
+		if block, is := content[0].(document); is {
+			block["text"] = written(v)
+		}
 	}
 }
 
@@ -146,29 +151,12 @@ type condition struct {
 
 // anywhere reports whether a value, or one within it, is such a one.
 func anywhere(v any, such func(any) bool) bool {
-	found := false
-	everywhere(v, func(v any) any {
-		found = found || such(v)
-		return v
-	})
-	return found
-}
-
-func levels(v any) int {
-	deepest := 0
-	switch v := v.(type) {
-	case document:
-		for _, x := range v {
-			deepest = max(deepest, levels(x))
+	for v := range exact.Values(v) {
+		if such(v) {
+			return true
 		}
-	case []any:
-		for _, x := range v {
-			deepest = max(deepest, levels(x))
-		}
-	default:
-		return 0
 	}
-	return deepest + 1
+	return false
 }
 
 // conditions are those under which bridges differ: who asks, how, for what, after what and beside what, and what comes.
@@ -253,23 +241,16 @@ func conditions() []condition {
 		"a number": func(v any) bool { _, ok := v.(json.Number); return ok }, "a big number": func(v any) bool { n, ok := v.(json.Number); return ok && len(n) > 16 },
 		"true": func(v any) bool { return v == true }, "false": func(v any) bool { return v == false }, "null": func(v any) bool { return v == nil },
 		"a list": func(v any) bool { l, ok := v.([]any); return ok && len(l) > 0 }, "an empty list": func(v any) bool { l, ok := v.([]any); return ok && len(l) == 0 },
-		"a list of objects": func(v any) bool { l, _ := v.([]any); return len(l) > 0 && levels(l[0]) > 0 }, "an empty object": func(v any) bool { o, ok := v.(document); return ok && len(o) == 0 },
+		"a list of objects": func(v any) bool { l, _ := v.([]any); return len(l) > 0 && exact.Depth(l[0]) > 0 }, "an empty object": func(v any) bool { o, ok := v.(document); return ok && len(o) == 0 },
 		"over 10 members": func(v any) bool { o, ok := v.(document); return ok && len(o) > 10 }, "over 10 items": func(v any) bool { l, ok := v.([]any); return ok && len(l) > 10 },
-		"4 levels": func(v any) bool { return levels(v) >= 4 }, "20 levels": func(v any) bool { return levels(v) >= 20 },
+		"4 levels": func(v any) bool { return exact.Depth(v) >= 4 }, "20 levels": func(v any) bool { return exact.Depth(v) >= 20 },
 	} {
 		all = append(all,
 			condition{name: "arguments with " + what, holds: func(m *moment) bool {
-				return slices.ContainsFunc(valuesOf(m.args()), func(v any) bool { return anywhere(v, such) })
+				return slices.ContainsFunc(slices.Collect(maps.Values(m.args())), func(v any) bool { return anywhere(v, such) })
 			}},
 			condition{name: "a result with " + what, after: true, holds: func(m *moment) bool { v, ok := m.result(); return ok && anywhere(v, such) }})
 	}
 	slices.SortStableFunc(all, func(x, y condition) int { return strings.Compare(x.name, y.name) })
-	return all
-}
-
-func valuesOf(o document) (all []any) {
-	for _, v := range o {
-		all = append(all, v)
-	}
 	return all
 }

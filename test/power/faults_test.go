@@ -2,6 +2,7 @@ package power
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"io"
@@ -299,7 +300,8 @@ func TestFaultsUnderConditionsAreFound(t *testing.T) {
 	must.Need(t, os.Getenv("CONDITIONS") != "", "SKIPPED: make conditions runs it: a cell takes a run")
 	n, err := strconv.Atoi(os.Getenv("CONDITIONS"))
 	must.Assert(t, err == nil, "CONDITIONS=%s: want a number", os.Getenv("CONDITIONS"))
-	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("SEED"), "1"), 10, 64)
+	must.Assert(t, err == nil, "SEED=%s: want a number", os.Getenv("SEED"))
 	type cell struct {
 		wrong
 		condition
@@ -313,14 +315,9 @@ func TestFaultsUnderConditionsAreFound(t *testing.T) {
 		}
 	}
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	only := os.Getenv("CELL")
 	t.Logf("%d cells", len(all))
 	for _, c := range all[:min(n, len(all))] {
-		name := c.wrong.name + ", " + c.condition.name
-		if only != "" && only != name {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.wrong.name+", "+c.condition.name, func(t *testing.T) {
 			t.Parallel()
 			var shown atomic.Int32
 			found := ""

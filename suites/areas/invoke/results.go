@@ -139,13 +139,15 @@ func resultCases(t *check.T, tools []resultTool) [][]resultCase {
 		}
 		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
 		var first, all []resultCase // all: of both kinds in turn, as the last rounds may be cut off
-		broken = slices.DeleteFunc(broken, func(c generate.Case) bool {
+		var others []generate.Case
+		for _, c := range broken {
 			if seen[c.What] {
-				return false
+				others = append(others, c)
+				continue
 			}
 			seen[c.What], first = true, append(first, resultCase{tool, c, false})
-			return true
-		})
+		}
+		broken = others
 		for i := range max(len(fitting), len(broken)) {
 			if i < len(broken) {
 				all = append(all, resultCase{tool, broken[i], false})

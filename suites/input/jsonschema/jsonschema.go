@@ -173,24 +173,7 @@ func Depth(schema any) int {
 		deepest = max(deepest, Depth(child.schema))
 	}
 	for _, keyword := range []string{"enum", "const", "default", "examples"} {
-		deepest = max(deepest, depthOfData(object[keyword]))
-	}
-	return deepest + 1
-}
-
-func depthOfData(v any) int {
-	deepest := 0
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			deepest = max(deepest, depthOfData(member))
-		}
-	case []any:
-		for _, item := range v {
-			deepest = max(deepest, depthOfData(item))
-		}
-	default:
-		return 0
+		deepest = max(deepest, exact.Depth(object[keyword]))
 	}
 	return deepest + 1
 }
