@@ -78,8 +78,11 @@ final class Site
             $kept['jsonrpc_data'] = $data;
         }
 
+        if ($code === -32600 && is_string($data) && str_starts_with($data, 'Access Denied')) {
+            return new Failure(403, 'access_denied', "You may not run $method");
+        }
+
         return match ($code) {
-            -32600 => new Failure(403, 'access_denied', "You may not run $method"),
             -32601 => Failure::toolNotFound($method),
             -32602 => new Failure(400, 'invalid_params', $message, $kept),
             default => new Failure(500, 'execution_error', $message, $kept),

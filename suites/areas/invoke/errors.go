@@ -112,7 +112,8 @@ func executionError500(ctx context.Context, t *check.T) {
 		t.Expect(r).To(match.HaveMessageWith(wordedError.Message))
 	})
 	for _, e := range []*fixtures.RPCError{{Code: 404, Message: "a code that is a status, too"}, {Message: "the code of no error"},
-		{Code: -32700, Message: "Parse error"}, {Code: -32000}, {Code: -32000, Message: "Node not found"}} {
+		{Code: -32700, Message: "Parse error"}, {Code: -32000}, {Code: -32000, Message: "Node not found"},
+		{Code: -32600, Message: "Invalid Request", Data: fixtures.Raw(`"The parameter page must not be set."`)}} {
 		setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: e})
 		t.Row(check.Agent, tool.Name, fmt.Sprintf("the site returns %d with the message %q", e.Code, e.Message), func() {
 			r := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)

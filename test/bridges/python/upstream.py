@@ -211,7 +211,7 @@ def _failed(method: str, error: Any) -> Failure:
     if not isinstance(error, dict) or type(error.get("code")) is not int or not isinstance(error.get("message"), str):
         return unusable()
     code, message, detail = error["code"], error["message"] or "no message", error.get("data")
-    if code == -32600:
+    if code == -32600 and str(detail).startswith("Access Denied"):
         return Failure(403, "access_denied", f"Access denied: the site does not let this caller run {method}.")
     if code == -32601:
         return Failure(404, "tool_not_found", f"There is no tool named {json.dumps(method, ensure_ascii=False)}.")
