@@ -39,6 +39,14 @@ func badVersionHeader(ctx context.Context, t *check.T) {
 		t.Row(check.Agent, "", "a notification with MCP-Protocol-Version: "+unknownVersions[0], func() {
 			t.Expect(s.Send(ctx, s.Message(nil, "notifications/initialized", nil), h)).To(match.BeRefusedWith(400))
 		})
+		if t.Drupal != nil {
+			known := scenario.KnownTool(ctx, t)
+			h = s.Headers("tools/call", nil)
+			h.Set("MCP-Protocol-Version", unknownVersions[0])
+			t.Row(check.Agent, "", "a call with MCP-Protocol-Version: "+unknownVersions[0], func() {
+				t.Expect(s.Send(ctx, s.Message(78, "tools/call", map[string]any{"name": known, "arguments": check.Args{}}), h)).To(match.BeRefusedWith(400))
+			})
+		}
 		unknown := &check.Session{Client: s.Client, Revision: check.Revision(unknownVersions[0]), ID: s.ID}
 		t.Row(check.Agent, "", "GET with MCP-Protocol-Version: "+unknownVersions[0], func() { expectNoStream(ctx, t, unknown, "a version that does not exist") })
 		t.Row(check.Agent, "", "DELETE with MCP-Protocol-Version: "+unknownVersions[0], func() {

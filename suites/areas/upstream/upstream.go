@@ -117,14 +117,17 @@ func eagerValidation(ctx context.Context, t *check.T) {
 
 	for _, row := range []struct {
 		name      string
+		caller    check.Client
 		arguments check.Args
 	}{
-		{"a required parameter missing", check.Args{}},
-		{"a wrong type", echo.Arguments(map[string]any{"no": "string"})},
+		{"a required parameter missing", t.As(check.Agent), check.Args{}},
+		{"a wrong type", t.As(check.Agent), echo.Arguments(map[string]any{"no": "string"})},
+		{"a wrong type, of 20 KB", t.As(check.Agent), echo.Arguments(map[string]any{"no": strings.Repeat("string", 20<<10/6)})},
+		{"a wrong type, in a caller's first request", scenario.NewCaller(t), echo.Arguments(map[string]any{"no": "string"})},
 	} {
-		t.Row(check.Agent, t.ToolName(echo.ID), row.name, func() {
+		t.Row(row.caller.Who, t.ToolName(echo.ID), row.name, func() {
 			t.Drupal.Mark()
-			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing(t.Upstream))
+			t.Expect(row.caller.Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing(t.Upstream))
 		})
 	}
 	cases := scenario.BrokenArguments(ctx, t)
