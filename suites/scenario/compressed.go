@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"slices"
 
 	"github.com/onsi/gomega/types"
@@ -38,7 +39,8 @@ func DecodeTo(plain *check.Response) types.GomegaMatcher {
 		if !slices.Contains(Listed(r, "Content-Encoding"), "gzip") {
 			return "Content-Encoding " + Quoted(r.Header.Values("Content-Encoding"))
 		}
-		if given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type"); given != usual {
+		given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
+		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != "application/json" && given != usual { // a charset says nothing of JSON
 			return fmt.Sprintf("the Content-Type %q in place of %q", given, usual)
 		}
 		unzip, err := gzip.NewReader(bytes.NewReader(r.Body))
