@@ -44,9 +44,10 @@ func newSelftest() *cobra.Command {
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that differ from the reference in the
-same way the first is tested by every clause, the others by those that they fail; --full tests all
-of them by every clause but the longest, and by these where they fail. With --shard I/N machines
-share the mutants and variants: if all N shards end with 0, so does the whole.
+same way the first is tested by every clause but the longest, and by these where it fails, the
+others by those that they fail; of correct variants several are in one bridge, and each is alone
+where that is blamed. --full tests every mutant as the first, and every variant alone. With
+--shard I/N machines share the mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with
@@ -99,7 +100,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		}
 	}
 	progress, end := counter(cmd.ErrOrStderr(), len(all))
-	narrower, err := selftest.NewNarrower(golden, f.full)
+	narrower, err := selftest.NewNarrower(golden, f.full || f.golden != "" || f.update)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		}
 		return selftest.Evaluate(ctx, m, o, keys), nil
 	}
-	matrix, err := selftest.All(cmd.Context(), all, parallel(), test, progress)
+	matrix, err := selftest.All(cmd.Context(), narrower.Units(all), parallel(), test, progress)
 	end()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/internal/engine"
@@ -8,10 +9,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 )
 
-// Narrower says what an entry is tested by. Of a selftest that is not full, the first mutant and the first correct variant of a
-// mechanism are tested by everything: what such a change can touch shows there. Of the others a mutant is tested by the clauses
-// that fail of it, as the golden sets say, and a variant by a few generated cases and not by the longest checks. A full one tests
-// each mutant by all but the longest checks, and by these where the golden sets name them, and each variant by everything.
+// Narrower says what an entry is tested by. A mutant is tested by all but the longest checks, and by these where the golden sets
+// name them; of a selftest that is not full only the first of a mechanism is, for what such a change can touch shows there, and the
+// others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; where the selftest is
+// not full only the first of a mechanism is, and the others several in one bridge, by a few generated cases and not by the longest
+// checks.
 type Narrower struct {
 	golden Sets
 	full   bool
@@ -47,15 +49,39 @@ func NewNarrower(golden Sets, full bool) (*Narrower, error) {
 
 // Narrow narrows the options.
 func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
-	switch correct := len(m.Breaks) == 0; {
-	case n.full && !correct:
+	switch correct, whole := len(m.Breaks) == 0, n.full || n.first[m.Name]; {
+	case whole && !correct:
 		o.Skip = except(n.long, slices.Concat(Expected(m, n.golden), m.MayFail))
-	case n.full || n.first[m.Name]:
-	case correct:
+	case correct && !whole:
 		o.Skip, o.Cases = n.long, fewCases
-	default:
+	case !correct:
 		o.Only = Expected(m, n.golden)
 	}
+}
+
+// inOneBridge is how many correct variants are tested in one bridge.
+const inOneBridge = 6
+
+// Units returns the entries in the units that are tested first: each alone, but for the correct variants that are not tested by
+// everything and can be in one bridge. Neighbours, which often change the same, are in different ones.
+func (n *Narrower) Units(all []mutants.Mutant) [][]mutants.Mutant {
+	var units [][]mutants.Mutant
+	shared := map[string][]mutants.Mutant{}
+	for _, m := range all {
+		if place := m.Place(); place == "" || n.full || n.first[m.Name] {
+			units = append(units, []mutants.Mutant{m})
+		} else {
+			shared[place] = append(shared[place], m)
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(shared)) {
+		bridges := make([][]mutants.Mutant, (len(shared[place])+inOneBridge-1)/inOneBridge)
+		for i, m := range shared[place] {
+			bridges[i%len(bridges)] = append(bridges[i%len(bridges)], m)
+		}
+		units = append(units, bridges...)
+	}
+	return units
 }
 
 // Expected are the clauses that fail of a mutant, as it says itself and as its golden set says; of a correct variant none.

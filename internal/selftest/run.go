@@ -5,7 +5,7 @@
 // Invariant: the outcome of a mutant depends on the mutant alone, not on what runs beside it. What differs from the
 // expected on a busy machine is tested again, at last alone, before it counts.
 //
-// All tests several mutants at a time, each of which becomes a Row by Evaluate. The rows become a Matrix, which is compared
+// All tests several mutants at a time, each of which becomes a Row by Evaluate; correct variants may share a bridge. The rows become a Matrix, which is compared
 // with the golden sets; these also make docs/kill-matrix.md.
 package selftest
 
@@ -124,10 +124,10 @@ func skipped(m mutants.Mutant) ([]string, error) {
 // Tester turns a mutant into its row. An error ends the selftest.
 type Tester func(ctx context.Context, m mutants.Mutant) (Row, error)
 
-// All tests mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of all.
-// Unexpected outcomes are tested again: a few at a time, then one at a time. progress, if not nil, receives each row as it
-// comes, one at a time.
-func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, progress func(Row)) (Matrix, error) {
+// All tests units of mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of the
+// units. Unexpected outcomes are tested again, each entry of a unit alone: a few at a time, then one at a time. progress, if not
+// nil, receives each row as it comes, one at a time.
+func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Tester, progress func(Row)) (Matrix, error) {
 	clauses, err := contract.Load()
 	if err != nil {
 		return Matrix{}, err
@@ -137,27 +137,29 @@ func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, p
 		return Matrix{}, err
 	}
 	start := time.Now()
-	rows := make([]Row, len(all))
-	var pending []int
-	for i := range slices.Backward(all) { // the correct variants come last and take longest
-		pending = append(pending, i)
-	}
+	rows := map[string]Row{}
+	pending := slices.Clone(units)
+	slices.Reverse(pending) // the correct variants come last and take longest
 	for round, atOnce := range []int{parallel, max(1, parallel/4), 1} {
 		var mu sync.Mutex
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(atOnce)
-		for _, i := range pending {
+		for _, unit := range pending {
 			group.Go(func() error {
-				row, err := test(ctx, all[i])
+				together := mutants.Together(unit)
+				row, err := test(ctx, together)
 				if err != nil {
-					return fmt.Errorf("test %s: %w", all[i].Name, err)
+					return fmt.Errorf("test %s: %w", together.Name, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				row.Again = round > 0
-				rows[i] = row
-				if progress != nil && round == 0 {
-					progress(row)
+				for _, m := range unit {
+					row.Name = m.Name
+					rows[m.Name] = row
+					if progress != nil && round == 0 {
+						progress(row)
+					}
 				}
 				return nil
 			})
@@ -165,9 +167,23 @@ func All(ctx context.Context, all []mutants.Mutant, parallel int, test Tester, p
 		if err := group.Wait(); err != nil {
 			return Matrix{}, err
 		}
-		pending = slices.DeleteFunc(pending, func(i int) bool { return rows[i].asExpected(golden) })
+		var again [][]mutants.Mutant
+		for _, unit := range pending {
+			for _, m := range unit {
+				if !rows[m.Name].asExpected(golden) {
+					again = append(again, []mutants.Mutant{m})
+				}
+			}
+		}
+		pending = again
 	}
-	matrix := newMatrix(rows, testedClauses(clauses, rows))
+	var all []Row
+	for _, unit := range units {
+		for _, m := range unit {
+			all = append(all, rows[m.Name])
+		}
+	}
+	matrix := newMatrix(all, testedClauses(clauses, all))
 	matrix.DurationMS = time.Since(start).Milliseconds()
 	return matrix, nil
 }

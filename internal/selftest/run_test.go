@@ -27,7 +27,7 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 		}
 		return row, ctx.Err()
 	}
-	matrix := must.Get(All(t.Context(), []mutants.Mutant{{Name: "never blamed"}, {Name: "blamed once"}}, 1, test, nil))(t)
+	matrix := must.Get(All(t.Context(), [][]mutants.Mutant{{{Name: "never blamed"}}, {{Name: "blamed once"}}}, 1, test, nil))(t)
 	f := matrix.Figures
 	must.Expect(t, f.FalseAlarms == 0 && f.Again == 1, "%d false alarms and %d tested again, not 0 and 1", f.FalseAlarms, f.Again)
 	must.Expect(t, runs["never blamed"] == 1 && runs["blamed once"] == 2, "the runs are %v, not 1 and 2", runs)

@@ -9,6 +9,7 @@
 package mutants
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -73,6 +74,40 @@ func (m Mutant) Mechanism() Mechanism {
 		Middleware: m.Middleware != nil, SiteMiddleware: m.SiteMiddleware != nil, AuthMiddleware: m.AuthMiddleware != nil, Replica: m.Replica != nil,
 		Transport: m.Transport != nil, Options: m.Options != nil, Server: m.Server != nil, Stdout: m.Stdout != nil, MCP: m.MCP,
 	}
+}
+
+// Place returns what the correct variants have in common that Together makes one bridge of; "" of an entry that stands alone.
+func (m Mutant) Place() string {
+	if len(m.Breaks) > 0 || m.SiteMiddleware != nil || m.AuthMiddleware != nil || m.Replica != nil || m.Server != nil || m.Stdout != nil {
+		return ""
+	}
+	return fmt.Sprintf("site %s %s, profile %s, claims %s, MCP %v, may fail %v", m.Fixture, m.Module, m.Profile, m.Claims, m.MCP, m.MayFail)
+}
+
+// Together returns a bridge with the changes of all of some variants of one place.
+func Together(all []Mutant) Mutant {
+	one := all[0]
+	for _, m := range all[1:] {
+		one.Name += " + " + m.Name
+		one.Middleware, one.Transport = both(one.Middleware, m.Middleware), both(one.Transport, m.Transport)
+		if first, then := one.Options, m.Options; first == nil {
+			one.Options = then
+		} else if then != nil {
+			one.Options = func(o *bridge.Options) { first(o); then(o) }
+		}
+	}
+	return one
+}
+
+// both is a change around another one; nil is none.
+func both[T any](inner, outer func(T) T) func(T) T {
+	if inner == nil {
+		return outer
+	}
+	if outer == nil {
+		return inner
+	}
+	return func(v T) T { return outer(inner(v)) }
 }
 
 // Clauses lists clause ids.

@@ -226,7 +226,7 @@ func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any)
 		call := decode(peekBody(r))
 		name, _ := call["name"].(string)
 		if arguments, object := call["arguments"].(map[string]any); object && name != "" {
-			x := &exchange{Request: r, Header: http.Header{}, Method: r.Method, next: next}
+			x := &exchange{Request: r, Header: http.Header{"X-Content-Type-Options": {"nosniff"}}, Method: r.Method, next: next}
 			if t, ok := x.tool(name); ok {
 				changed := change(t, arguments)
 				if changed == nil {
