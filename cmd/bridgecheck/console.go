@@ -143,11 +143,11 @@ func send(ctx context.Context, target engine.Target, o engine.Options, call call
 			if call.Request.Session {
 				raw.Header["Mcp-Session-Id"] = []string{as.MCP(ctx, cmp.Or(check.Revision(raw.Header.Get("Mcp-Protocol-Version")), check.MCP2025June)).ID}
 			}
-			sent.Clauses = engine.ShownBy(t, as.Send(ctx, raw))
+			sent.Clauses = t.ShownBy(as.Send(ctx, raw))
 		} else if call.Way == callpage.REST {
-			sent.Clauses = engine.ShownBy(t, as.Invoke(ctx, call.Tool, call.Arguments))
+			sent.Clauses = t.ShownBy(as.Invoke(ctx, call.Tool, call.Arguments))
 		} else if session, opened := as.AnyMCP(ctx); opened {
-			sent.Clauses = engine.ShownBy(t, session.CallTool(ctx, call.Tool, call.Arguments))
+			sent.Clauses = t.ShownBy(session.CallTool(ctx, call.Tool, call.Arguments))
 		}
 		t.Fail(check.Finding{Subject: "the call"}) // which keeps the bodies of the exchanges
 	}})

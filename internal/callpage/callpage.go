@@ -20,7 +20,6 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/internal/engine"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/internal/surface"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
@@ -29,6 +28,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/recorder"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 //go:embed page.gohtml page.css page.js
@@ -59,7 +59,7 @@ type Options struct {
 // Sent is what came of a call: the evidence of its result, and the clauses that it shows.
 type Sent struct {
 	reports.Result
-	Clauses []engine.Shown
+	Clauses []check.Shown
 }
 
 // shown are exchanges, of which one is open.

@@ -25,6 +25,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -282,6 +283,7 @@ func newRun(target Target, o Options) (*check.Environment, error) {
 		Config: check.Config{
 			Bridge: o.Bridge, Callers: o.Callers, Claimed: o.Capabilities, Clients: o.Clients, Contract: contract, Selected: selected,
 			Seed: cmp.Or(o.Seed, 1), Cases: cmp.Or(o.Cases, defaultCases), Sample: o.Sample, Sharers: o.Pass.Sharers,
+			OfOne:  slices.DeleteFunc(areas.Checks(), func(c check.Check) bool { return c.OfOne == nil }),
 			Redact: o.Redactor(), Wrong: cmp.Or(o.Pass.Wrong, &atomic.Int32{}),
 			Target: &client.Target{Transport: newTransport(o.Connection.TLS, o.Connection.Proxy, o.Connection.Dial)},
 		},

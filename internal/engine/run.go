@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/areas"
 	"github.com/bridgecheck/bridgecheck/suites/check"
-	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/site"
 )
@@ -426,38 +424,4 @@ func Try(ctx context.Context, target Target, o Options, c check.Check) (reports.
 	defer env.Transport.CloseIdleConnections()
 	env.Context, env.End = ctx, func(error) {}
 	return env.Test(ctx, named(c)).Result, nil
-}
-
-// Shown is a clause that one exchange keeps or breaks.
-type Shown struct {
-	contract.Clause
-	Wrong string // what breaks it; "": the exchange keeps it
-}
-
-// ShownBy are the clauses that a response of the three endpoints or of MCP keeps or breaks by itself. What a proxy made, or a bridge
-// that limits how often it is called, shows none, nor does the response to HEAD, which has no body.
-func ShownBy(t *check.T, a *check.Response) []Shown {
-	var all []Shown
-	shows := slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath, client.MCPPath}, a.Path)
-	if !shows || a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead {
-		return nil
-	}
-	for _, c := range areas.Checks() {
-		clause, there := t.Contract.Clause(c.ID)
-		if c.OfOne == nil || !there || (clause.Area == "mcp") != (a.Path == client.MCPPath) || t.Lacks(clause, c) != "" {
-			continue
-		}
-		must := c.OfOne(t, a)
-		if must == nil {
-			continue
-		}
-		shown := Shown{Clause: clause}
-		if kept, err := must.Match(a); err != nil {
-			shown.Wrong = t.Redact.Text(err.Error())
-		} else if !kept {
-			shown.Wrong = t.Redact.Text(must.FailureMessage(a))
-		}
-		all = append(all, shown)
-	}
-	return all
 }

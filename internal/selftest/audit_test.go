@@ -2,9 +2,12 @@ package selftest
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,11 +19,18 @@ import (
 
 // TestCallsOfEveryCheckAreAudited breaks calls that have an empty text in their arguments, which no check of the clause sends.
 func TestCallsOfEveryCheckAreAudited(t *testing.T) {
+	failed := false
+
 	for clause, broken := range map[string]func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler){
 		"invoke/runs-once": func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			again := r.Clone(r.Context())
 			again.Body = io.NopCloser(bytes.NewReader(body))
 			next.ServeHTTP(httptest.NewRecorder(), again)
+			next.ServeHTTP(w, r)
+		},
+		"invoke/arguments-forwarded": func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			body = bytes.ReplaceAll(body, []byte(`"a text"`), []byte(`"another"`))
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			next.ServeHTTP(w, r)
 		},
 		"access/credentials-forwarded": func(w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
@@ -41,24 +51,62 @@ func TestCallsOfEveryCheckAreAudited(t *testing.T) {
 		},
 	} {
 		t.Run(clause, func(t *testing.T) {
+			failed = false
 			m := mutants.Mutant{Name: "conditional", Middleware: func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 					r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
-					if strings.HasSuffix(r.URL.Path, "/tools/invoke") && bytes.Contains(body, []byte(`":""`)) {
+					if strings.HasSuffix(r.URL.Path, "/tools/invoke") && (clause != "invoke/arguments-forwarded" && bytes.Contains(body, []byte(`":""`)) || clause == "invoke/arguments-forwarded" && failed) {
 						broken(w, r, body, next)
 						return
 					}
+					failed = failed || bytes.Contains(body, []byte(`"name":"fail.`))
 					next.ServeHTTP(w, r)
 				})
 			}}
-			report := must.Get(Run(t.Context(), m, engine.Options{Only: []string{clause, "invoke/arguments-forwarded"}, Cases: fewCases}, nil))(t)
+			during := "invoke/arguments-forwarded"
+			if clause == during {
+				during = "invoke/runs-once"
+			}
+			report := must.Get(Run(t.Context(), m, engine.Options{Only: []string{clause, during}, Cases: fewCases}, nil))(t)
 			for _, r := range report.Results {
 				if r.ID == clause {
-					must.Expect(t, r.Verdict == reports.Fail && r.During == "invoke/arguments-forwarded" && strings.Contains(r.Message, "while invoke/arguments-forwarded was tested") && len(r.Evidence) > 0,
+					must.Expect(t, r.Verdict == reports.Fail && r.During == during && strings.Contains(r.Message, "while "+during+" was tested") && len(r.Evidence) > 0,
 						"%s: %s: %s", r.ID, r.Verdict, r.Message)
 				}
 			}
+		})
+	}
+}
+
+// TestListsOfEveryCheckAreAudited changes lists in another language alone, which no check of the clause asks for.
+func TestListsOfEveryCheckAreAudited(t *testing.T) {
+	for clause, change := range map[string]func(list map[string]any){
+		"list/pages-cover-all-once": func(list map[string]any) { delete(list, "nextCursor") },
+		"list/next-cursor-type":     func(list map[string]any) { list["nextCursor"] = "" },
+	} {
+		t.Run(clause, func(t *testing.T) {
+			m := mutants.Mutant{Name: "conditional", Middleware: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if !strings.HasSuffix(r.URL.Path, "/tools/list") || r.Header.Get("Accept-Language") == "" || r.Header.Get("Accept-Encoding") != "" {
+						next.ServeHTTP(w, r)
+						return
+					}
+					seen := httptest.NewRecorder()
+					next.ServeHTTP(seen, r)
+					var list map[string]any
+					if json.Unmarshal(seen.Body.Bytes(), &list) == nil && list["tools"] != nil {
+						change(list)
+					}
+					maps.Copy(w.Header(), seen.Header())
+					w.Header().Del("Content-Length")
+					w.WriteHeader(seen.Code)
+					json.NewEncoder(w).Encode(list) //nolint:errcheck // the caller has gone
+				})
+			}}
+			report := must.Get(Run(t.Context(), m, engine.Options{Only: []string{clause, "list/order-stable"}}, nil))(t)
+			r := report.Results[slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })]
+			must.Expect(t, r.Verdict == reports.Fail && r.During == "list/order-stable", "%s: %s: %s", r.ID, r.Verdict, r.Message)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/client"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
@@ -24,6 +25,7 @@ const (
 	forwarded    = "access/credentials-forwarded"
 	answers      = "invoke/answers-result"
 	exactResult  = "invoke/result-exact"
+	asSent       = "invoke/arguments-forwarded"
 	sameAsInvoke = "mcp/parity"
 )
 
@@ -40,13 +42,10 @@ type noticed struct {
 	Finding
 }
 
-// audit compares the calls of the check with what the mock ran for them, whatever the check is about: a fault that depends on a
+// auditCalls compares the calls of the check with what the mock ran for them, whatever the check is about: a fault that depends on a
 // condition shows wherever the condition is met, and not only where a check looks for it. It sends nothing. A call is left out
-// beside which other requests were sent, after one whose caller left, and where the site had a fault.
-func (t *T) audit() []noticed {
-	t.mu.Lock()
-	all := slices.Clone(t.exchanges)
-	t.mu.Unlock()
+// beside which the same was called, after one of the tool whose caller left, and where the site had a fault.
+func (t *T) auditCalls(all []*exchange) (found []noticed) {
 	if t.Drupal == nil || t.Sharers > 1 || t.Upstream == nil || len(all) == 0 {
 		return nil
 	}
@@ -55,59 +54,112 @@ func (t *T) audit() []noticed {
 	after := func(seq int64) int {
 		return sort.Search(len(entries), func(i int) bool { return entries[i].Seq > seq })
 	}
-	var found []noticed
 	var until int64
 	methods := map[*fixtures.Site]map[string]*fixtures.Method{}
+	if t.lost == nil {
+		t.lost = map[string]time.Time{}
+	}
 	for i, e := range all {
 		a := e.Response
+		c := calledBy(a)
 		if a.Err != nil {
-			t.Lost = a.At.Add(a.Took)
+			t.lost[c.tool] = a.At.Add(a.Took)
 		}
 		alone := e.since >= until && (i+1 == len(all) || all[i+1].since >= e.until)
 		until = max(until, e.until)
-		if !alone || e.site == nil || a.Err != nil || a.Method != http.MethodPost || e.until == e.since || e.caused != nil || a.At.Before(t.Lost.Add(lateRun)) {
+		if e.site == nil || a.Err != nil || c.tool == "" || c.sent == nil || e.until == e.since || e.caused != nil || a.At.Before(t.lost[c.tool].Add(lateRun)) {
 			continue
 		}
 		if methods[e.site] == nil {
 			methods[e.site] = t.byTool(e.site)
 		}
-		tool, _ := a.Invoked()
-		if m := methods[e.site][tool]; m != nil && m.Behaviour.Kind != fixtures.Lookup { // whose items a bridge may look up for itself
-			if n := audited(e, m, entries[after(e.since):after(e.until)]); n.clause != "" && !slices.ContainsFunc(found, func(other noticed) bool { return other.clause == n.clause }) {
-				n.Response = a
-				found = append(found, n)
-			}
+		m := methods[e.site][c.tool]
+		if m == nil || m.Behaviour.Kind == fixtures.Lookup { // whose items a bridge may look up for itself
+			continue
+		}
+		ran, clear := runsOf(m, entries[after(e.since):after(e.until)])
+		if !alone { // then its arguments tell it from the others
+			ran = slices.DeleteFunc(ran, func(r run) bool { return !exact.Equal(r.params, c.sent) })
+			clear = clear && !slices.ContainsFunc(all, func(other *exchange) bool {
+				return other != e && other.since < e.until && e.since < other.until && sameCall(calledBy(other.Response), c)
+			})
+		}
+		if !clear || len(ran) == 0 {
+			continue
+		}
+		if n := audited(e, m, c.sent, ran); n.clause != "" {
+			n.Response = a
+			found = append(found, n)
 		}
 	}
 	return found
 }
 
-// audited compares one call of a tool with what the mock ran of its method meanwhile.
-func audited(e *exchange, m *fixtures.Method, meanwhile []mockdrupal.Entry) noticed {
-	a := e.Response
-	var ran []mockdrupal.Call
-	var last mockdrupal.Entry
+// called is what a request calls.
+type called struct {
+	tool string // "": none
+	sent any    // its arguments; nil where they are no JSON
+}
+
+func sameCall(a, b called) bool { return a.tool == b.tool && exact.Equal(a.sent, b.sent) }
+
+func calledBy(a *Response) called {
+	if a.Method != http.MethodPost {
+		return called{}
+	}
+	tool, arguments := a.Invoked()
+	if arguments == nil {
+		arguments = json.RawMessage("{}") // which may be left out
+	}
+	sent, err := exact.Parse(arguments)
+	if err != nil {
+		return called{tool: tool}
+	}
+	return called{tool, sent}
+}
+
+// run is one of a method.
+type run struct {
+	mockdrupal.Call
+	in     mockdrupal.Entry
+	params any
+}
+
+// runsOf are the runs of a method. They are not clear where the site had a fault, or took long.
+func runsOf(m *fixtures.Method, meanwhile []mockdrupal.Entry) (ran []run, clear bool) {
 	for _, entry := range meanwhile {
 		if entry.Fault != "" || entry.End.IsZero() || entry.End.Sub(entry.Start) > slowRun {
-			return noticed{}
+			return nil, false
 		}
 		for _, c := range entry.Calls {
-			if c.Ran && c.Method == m.ID {
-				ran, last = append(ran, c), entry
+			if !c.Ran || c.Method != m.ID {
+				continue
 			}
+			params := any(map[string]any{})
+			if c.Params != nil {
+				params, _ = exact.Parse(c.Params) // an error shows as others than those that were sent
+			}
+			ran = append(ran, run{c, entry, params})
 		}
 	}
-	if len(ran) == 0 {
-		return noticed{}
-	}
+	return ran, true
+}
+
+// audited compares one call of a tool with what the mock ran of its method meanwhile.
+func audited(e *exchange, m *fixtures.Method, sent any, ran []run) noticed {
+	a := e.Response
 	if len(ran) > 1 {
 		return noticed{runsOnce, Finding{Subject: a.Subject(), Expected: "one run of " + m.ID, Actual: fmt.Sprintf("%d runs", len(ran))}}
 	}
+	last := ran[0].in
 	if user, known := accountOf(e.site, a.Who); known && user != last.User {
 		return noticed{forwarded, Finding{Subject: a.Subject(), Expected: "a call as " + a.Who.String(), Actual: "a call as " + Identity(last.User).String()}}
 	}
-	want, ok := resultOf(m, ran[0])
-	if !ok || last.Status != http.StatusOK || len(want) > mostAudited || slices.Contains([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.Status) {
+	if d := exact.Diff(sent, ran[0].params); d != "" {
+		return noticed{asSent, Finding{Subject: a.Subject(), Expected: "the arguments to reach " + m.ID + " as they were sent", Actual: "others " + d}}
+	}
+	want, ok := resultOf(m, ran[0].Call)
+	if !ok || last.Status != http.StatusOK || len(want) > mostAudited || slices.Contains([]int{http.StatusBadRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.Status) {
 		return noticed{}
 	}
 	parsed, err := exact.Parse(want)
@@ -185,12 +237,67 @@ func resultOf(m *fixtures.Method, c mockdrupal.Call) (json.RawMessage, bool) {
 	return nil, false
 }
 
+// Shown is a clause that one exchange keeps or breaks.
+type Shown struct {
+	contract.Clause
+	Wrong string // what breaks it; "": the exchange keeps it
+	found Finding
+}
+
+// ShownBy are the clauses that a response of the three endpoints or of MCP keeps or breaks by itself. What a proxy made, or a bridge
+// that limits how often it is called, shows none, nor does the response to HEAD, which has no body.
+func (t *T) ShownBy(a *Response) []Shown {
+	var all []Shown
+	shows := slices.Contains([]string{client.ListPath, client.DescribePath, client.InvokePath, client.MCPPath}, a.Path)
+	if !shows || a.Status == 0 || a.Throttled() || a.MadeBy() != nil || a.Method == http.MethodHead {
+		return nil
+	}
+	for _, c := range t.OfOne {
+		clause, there := t.Contract.Clause(c.ID)
+		if !there || (clause.Area == "mcp") != (a.Path == client.MCPPath) || t.Lacks(clause, c) != "" {
+			continue
+		}
+		must := c.OfOne(t, a)
+		if must == nil {
+			continue
+		}
+		shown := Shown{Clause: clause}
+		if kept, err := must.Match(a); err != nil {
+			shown.Wrong = t.Redact.Text(err.Error())
+		} else if !kept {
+			shown.Wrong, shown.found = t.Redact.Text(must.FailureMessage(a)), t.Expect(a).finding(must, true, nil)
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// auditResponses finds what the responses of the check break by themselves.
+func (t *T) auditResponses(all []*exchange) (found []noticed) {
+	for _, e := range all {
+		for _, s := range t.ShownBy(e.Response) {
+			if !s.found.IsZero() {
+				found = append(found, noticed{s.ID, s.found})
+			}
+		}
+	}
+	return found
+}
+
 // auditResults makes results of what an audit found of clauses that the run tests.
 func (t *T) auditResults(during string) []reports.Result {
+	t.mu.Lock()
+	sent := slices.Clone(t.exchanges)
+	t.mu.Unlock()
+	readable := slices.DeleteFunc(slices.Clone(sent), func(e *exchange) bool {
+		a := e.Response // another verb may be refused by a server in front of the bridge, and a coding of its own is one that the check asked for
+		return a.Err != nil || a.IsView() || a.Method != http.MethodGet && a.Method != http.MethodPost || a.Header.Get("Content-Encoding") != ""
+	})
 	var all []reports.Result
-	for _, n := range t.audit() {
+	for _, n := range slices.Concat(t.auditResponses(readable), t.auditLists(readable), t.auditCalls(sent)) {
 		clause, ok := t.Contract.Clause(n.clause)
-		if !ok || !t.Selected(n.clause) || t.Lacks(clause, Check{ID: n.clause}) != "" {
+		again := slices.ContainsFunc(all, func(r reports.Result) bool { return r.ID == n.clause })
+		if again || !ok || !t.Selected(n.clause) || t.Lacks(clause, Check{ID: n.clause}) != "" {
 			continue
 		}
 		n.Subject += " (while " + during + " was tested)"

@@ -54,6 +54,7 @@ type Config struct {
 	Clients  []string // whose refusals are tested; nil: those of all
 	Contract *contract.Contract
 	Selected func(id string) bool // by filters
+	OfOne    []Check              // of those, the checks that test any response by itself
 	Seed     int64
 	Cases    int           // generated for one check at most
 	Sample   int           // tools that a check runs at most; 0: all
@@ -75,20 +76,19 @@ type Behind struct {
 
 // Learned is what the checks have found out about the bridge and its site so far, beside what patience.Run has.
 type Learned struct {
-	NotABridge                                    string                      // why nothing can be tested: the target is no bridge
-	Unauthenticated                               bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
-	Unforwarded                                   bool                        // the bridge asks the site without its callers' credentials: it can show them nothing
-	Makers                                        *generate.Makers            // of generated cases
-	Taken                                         map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
-	Steady                                        bool                        // lists and describes were right in a sequence of requests that several clauses look at
-	Clock                                         func(time.Duration)         // moves one by which the bridge may go; nil: there is none, or the run has found out
-	tokens                                        tokens
-	visibility                                    visibility
-	endless                                       Finding  // a list that has no end; zero: none was met
-	unshown                                       []string // changes of the site that the bridge did not show in time
-	refusals                                      refusals
-	asked                                         map[string]*exchange // of Tables that share their rows
-	listings                                      listings
+	NotABridge      string                      // why nothing can be tested: the target is no bridge
+	Unauthenticated bool                        // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	Unforwarded     bool                        // the bridge asks the site without its callers' credentials: it can show them nothing
+	Makers          *generate.Makers            // of generated cases
+	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	Steady          bool                        // lists and describes were right in a sequence of requests that several clauses look at
+	Clock           func(time.Duration)         // moves one by which the bridge may go; nil: there is none, or the run has found out
+	tokens          tokens
+	visibility      visibility
+	endless         Finding  // a list that has no end; zero: none was met
+	unshown         []string // changes of the site that the bridge did not show in time
+	refusals        refusals
+	remembered
 	sessions                                      sessions             // of a foreign server
 	several                                       bool                 // processes are behind the URL: they notice a change at different times
 	looked                                        bool                 // for several processes
@@ -98,6 +98,14 @@ type Learned struct {
 	measuredPages, measuredUpstream, measuredRate *reports.Measurement // nil: not measured
 	concurrency                                   int                  // of a Table's rows, as many as the bridge served side by side; 0: not known
 	notFaster                                     int                  // tables for which the bridge was no faster with rows side by side, or did not serve them
+}
+
+// remembered are responses that later checks look at.
+type remembered struct {
+	asked    map[string]*exchange // of Tables that share their rows
+	listings listings
+	seen     seen                 // what audits compare tools and pages with
+	lost     map[string]time.Time // when a call of a tool last had no response, which may still be at work
 }
 
 // TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.

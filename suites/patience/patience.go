@@ -62,7 +62,6 @@ type Run struct {
 	End       func(why error) // ends the whole run
 	Responded bool            // the bridge has responded as one
 	Strangers bool            // the bridge has responded to wrong credentials, not with a failure of its site
-	Lost      time.Time       // when a check last had no response to a request, which may still be at work
 
 	timeouts           Timeouts     // unless Settings.Spent has them
 	siteRecovered      atomic.Bool  // the site has failed and come back

@@ -29,7 +29,7 @@ import (
 // Checks of the area mcp.
 var Checks = []check.Check{
 	{ID: "mcp/initialize", Sees: check.Front, Run: initialize, OfOne: func(_ *check.T, a *check.Response) OmegaMatcher {
-		if a.Asked == nil || a.Status >= http.StatusBadRequest {
+		if a.Asked == nil {
 			return nil
 		}
 		return HaveSameID()
@@ -592,6 +592,9 @@ func HaveSameID() OmegaMatcher {
 		response := a.RPC()
 		if response == nil && a.Status < 400 {
 			return a.RPCOutcome()
+		}
+		if id := a.Object()["id"]; a.Status >= 400 && id != nil && !client.SameID(a.Asked, id) { // a refusal may have none
+			return "a refusal with the id " + exact.Short(id)
 		}
 		if id, isNumber := response["id"].(json.Number); isNumber && strings.ContainsAny(string(id), ".eE") {
 			return fmt.Sprintf("the id written as %s", id)
