@@ -59,9 +59,12 @@ func (t *T) auditCalls(all []*exchange) (found []noticed) {
 	if t.lost == nil {
 		t.lost = map[string]time.Time{}
 	}
+	calls := make([]called, len(all))
 	for i, e := range all {
-		a := e.Response
-		c := calledBy(a)
+		calls[i] = calledBy(e.Response)
+	}
+	for i, e := range all {
+		a, c := e.Response, calls[i]
 		if a.Err != nil {
 			t.lost[c.tool] = a.At.Add(a.Took)
 		}
@@ -80,11 +83,8 @@ func (t *T) auditCalls(all []*exchange) (found []noticed) {
 		ran, clear := runsOf(m, entries[after(e.since):after(e.until)])
 		if !alone { // then its arguments tell it from the others
 			ran = slices.DeleteFunc(ran, func(r run) bool { return !exact.Equal(r.params, c.sent) })
-			clear = clear && !slices.ContainsFunc(all, func(other *exchange) bool {
-				return other != e && other.since < e.until && e.since < other.until && sameCall(calledBy(other.Response), c)
-			})
 		}
-		if !clear || len(ran) == 0 {
+		if !clear || len(ran) == 0 || !alone && calledBeside(all, calls, i) {
 			continue
 		}
 		if n := audited(e, m, c.sent, ran); n.clause != "" {
@@ -101,7 +101,16 @@ type called struct {
 	sent any    // its arguments; nil where they are no JSON
 }
 
-func sameCall(a, b called) bool { return a.tool == b.tool && exact.Equal(a.sent, b.sent) }
+// calledBeside reports whether another exchange called the same while one did.
+func calledBeside(all []*exchange, calls []called, one int) bool {
+	e, c := all[one], calls[one]
+	for i, other := range all {
+		if i != one && other.since < e.until && e.since < other.until && calls[i].tool == c.tool && exact.Equal(calls[i].sent, c.sent) {
+			return true
+		}
+	}
+	return false
+}
 
 func calledBy(a *Response) called {
 	if a.Method != http.MethodPost {

@@ -26,14 +26,19 @@ var defining = []struct{ member, clause string }{
 type seen struct {
 	site    *fixtures.Site
 	methods map[string]*fixtures.Method
-	changed map[string]bool      // the tools whose methods a check has changed
-	tools   map[string]seenTool  // by interface, language and name
-	pages   map[string]*Response // by interface, caller, credentials and cursor
+	changed map[string]bool     // the tools whose methods a check has changed
+	tools   map[string]seenTool // by interface, language and name
+	pages   map[string]seenPage // of the agent, by interface, credentials and cursor
 }
 
 type seenTool struct {
 	Tool
-	in *Response
+	in string // the request
+}
+
+type seenPage struct {
+	names []string
+	more  bool
 }
 
 // auditLists compares the tools and pages that the check was shown with those that the run has been shown before of the same site:
@@ -45,15 +50,17 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 	s := &t.seen
 	if s.site == nil {
 		site := t.Drupal.Snapshot()
-		*s = seen{site, t.byTool(site), map[string]bool{}, map[string]seenTool{}, map[string]*Response{}}
+		*s = seen{site, t.byTool(site), map[string]bool{}, map[string]seenTool{}, map[string]seenPage{}}
 	}
 	var sites []*fixtures.Site // during the check
 	changes := false           // of what the site has
 	for _, e := range all {
 		if e.site != nil && !slices.Contains(sites, e.site) {
 			sites = append(sites, e.site)
-			s.note(t, e.site)
-			changes = changes || !sameSite(s.site, e.site)
+			if !sameSite(s.site, e.site) {
+				s.note(t, e.site)
+				changes = true
+			}
 		}
 	}
 	steady := map[Identity]bool{} // whom the check has shown the same all the time
@@ -63,13 +70,14 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 		}
 		return steady[who]
 	}
+	ofOthers := map[string]seenPage{} // whom no later check knows
 	for _, e := range all {
 		a := e.Response
 		by := interfaceOf(a)
 		if e.site == nil || by == "" || a.Status != http.StatusOK {
 			continue
 		}
-		tools, _ := shownBy(a)
+		tools, more := shownBy(a)
 		names := map[string]int{}
 		for _, tool := range tools {
 			names[tool.Name()]++
@@ -80,7 +88,7 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 			}
 			key := by + " " + a.Sent.Get("Accept-Language") + " " + tool.Name()
 			if before, known := s.tools[key]; !known {
-				s.tools[key] = seenTool{tool, a}
+				s.tools[key] = seenTool{tool, a.Subject()}
 			} else if n := otherwise(before, tool, a); n.clause != "" {
 				found = append(found, n)
 			}
@@ -92,9 +100,14 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 		if a.Asked != nil {
 			key += cursorIn(a.Shown)
 		}
-		if before, known := s.pages[key]; !known {
-			s.pages[key] = a
-		} else if n := otherPage(before, a); n.clause != "" {
+		pages := s.pages
+		if a.Who != Agent {
+			pages = ofOthers
+		}
+		page := seenPage{client.NamesOf(tools), more}
+		if before, known := pages[key]; !known {
+			pages[key] = page
+		} else if n := otherPage(before, page, a); n.clause != "" {
 			found = append(found, n)
 		}
 	}
@@ -187,25 +200,22 @@ func otherwise(before seenTool, tool Tool, in *Response) noticed {
 			clause = "describe/equals-list"
 		}
 		return noticed{clause, Finding{Subject: fmt.Sprintf("%s: the %s of %s", in.Subject(), d.member, tool.Name()), Response: in, Tool: tool.Name(),
-			Expected: fmt.Sprintf("%s, as in %s", exact.Short(want), before.in.Subject()), Actual: exact.Short(got)}}
+			Expected: fmt.Sprintf("%s, as in %s", exact.Short(want), before.in), Actual: exact.Short(got)}}
 	}
 	return noticed{}
 }
 
 // otherPage says how a page is another than before.
-func otherPage(before, a *Response) noticed {
-	was, moreBefore := shownBy(before)
-	is, more := shownBy(a)
-	names := client.NamesOf(was)
+func otherPage(before, page seenPage, a *Response) noticed {
 	clause, f := "", Finding{Subject: a.Subject(), Response: a}
-	switch shown := client.NamesOf(is); {
-	case !slices.Equal(names, shown):
-		clause, f.Expected, f.Actual = "list/order-stable", fmt.Sprintf("the %d tools of the same request before", len(names)), fmt.Sprintf("%d tools, or others", len(shown))
-	case more != moreBefore:
-		clause, f.Expected, f.Actual = "list/pages-cover-all-once", "nextCursor as in the same request before", "another: "+exact.Short(a.Object()["nextCursor"])
-		if moreBefore {
-			f.Actual = "none"
-		}
+	switch {
+	case !slices.Equal(before.names, page.names):
+		clause, f.Expected = "list/order-stable", fmt.Sprintf("the %d tools of the same request before, in the same order", len(before.names))
+		f.Actual = fmt.Sprintf("%d tools, or others", len(page.names))
+	case before.more && !page.more:
+		clause, f.Expected, f.Actual = "list/pages-cover-all-once", "a nextCursor, as in the same request before", "none"
+	case page.more && !before.more:
+		clause, f.Expected, f.Actual = "list/pages-cover-all-once", "no nextCursor, as in the same request before", "one"
 	default:
 		return noticed{}
 	}
