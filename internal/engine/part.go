@@ -210,7 +210,7 @@ type partJSON struct {
 	Carried         string                    `json:"carried,omitempty"`
 	Tested          map[string][]reports.Part `json:"tested,omitempty"`  // by clause
 	Whole           map[string]map[int][]byte `json:"whole,omitempty"`   // by clause and exchange: bodies of requests
-	Noticed         json.RawMessage           `json:"noticed,omitempty"` // as the report
+	Noticed         []json.RawMessage         `json:"noticed,omitempty"` // each as a report, for several may be of one clause
 	Report          json.RawMessage           `json:"report"`
 }
 
@@ -223,14 +223,14 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	j := partJSON{Contract: p.Contract, Extra: p.Extra, Selected: p.Selected, Exempt: p.Exempt,
 		Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
-	if len(p.Noticed) > 0 {
+	for i := range p.Noticed {
 		var noticed bytes.Buffer
 		r := *p.Report
-		r.Results = p.Noticed
+		r.Results = p.Noticed[i : i+1]
 		if err := reports.WriteJSON(&noticed, &r); err != nil {
 			return nil, err
 		}
-		j.Noticed = noticed.Bytes()
+		j.Noticed = append(j.Noticed, noticed.Bytes())
 	}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {
@@ -272,12 +272,12 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 		}
 	}
 	var noticed []reports.Result
-	if len(j.Noticed) > 0 {
-		r, err := reports.Parse(j.Noticed)
+	for _, n := range j.Noticed {
+		r, err := reports.Parse(n)
 		if err != nil {
 			return err
 		}
-		noticed = r.Results
+		noticed = append(noticed, r.Results...)
 	}
 	*p = Part{Noticed: noticed, Contract: j.Contract, Extra: j.Extra, Selected: j.Selected, Report: report, Exempt: j.Exempt,
 		Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}

@@ -48,7 +48,7 @@ func TestWhatOtherChecksNoticeIsJoined(t *testing.T) {
 	}
 	seen := reports.Result{ID: "invoke/runs-once", Level: reports.MUST, Verdict: reports.Fail, Message: "noticed"}
 	for own, want := range map[reports.Verdict]string{reports.Pass: "noticed", reports.Fail: "own", reports.NotTestable: "own"} {
-		other := part(reports.Pass, "invoke/denied", seen)
+		other := part(reports.Pass, "invoke/denied", seen, seen) // by two checks
 		again := &engine.Part{}
 		must.Do(t, json.Unmarshal(must.Get(json.Marshal(other))(t), again))
 		joined := must.Get(engine.Join(nil, part(own, "invoke/runs-once"), again))(t)
