@@ -17,10 +17,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// TestCallsOfEveryCheckAreAudited breaks calls that have an empty text in their arguments, which no check of the clause sends.
+// TestCallsOfEveryCheckAreAudited breaks calls that no check of the clause sends: with an empty text in their arguments, or after a
+// failure.
 func TestCallsOfEveryCheckAreAudited(t *testing.T) {
-	failed := false
-
+	failed := false // a failing method has been called
 	for clause, broken := range map[string]func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler){
 		"invoke/runs-once": func(w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			again := r.Clone(r.Context())
@@ -52,11 +52,15 @@ func TestCallsOfEveryCheckAreAudited(t *testing.T) {
 	} {
 		t.Run(clause, func(t *testing.T) {
 			failed = false
+			during, met := "invoke/arguments-forwarded", func(body []byte) bool { return bytes.Contains(body, []byte(`":""`)) }
+			if clause == during {
+				during, met = "invoke/runs-once", func([]byte) bool { return failed }
+			}
 			m := mutants.Mutant{Name: "conditional", Middleware: func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 					r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
-					if strings.HasSuffix(r.URL.Path, "/tools/invoke") && (clause != "invoke/arguments-forwarded" && bytes.Contains(body, []byte(`":""`)) || clause == "invoke/arguments-forwarded" && failed) {
+					if strings.HasSuffix(r.URL.Path, "/tools/invoke") && met(body) {
 						broken(w, r, body, next)
 						return
 					}
@@ -64,10 +68,6 @@ func TestCallsOfEveryCheckAreAudited(t *testing.T) {
 					next.ServeHTTP(w, r)
 				})
 			}}
-			during := "invoke/arguments-forwarded"
-			if clause == during {
-				during = "invoke/runs-once"
-			}
 			report := must.Get(Run(t.Context(), m, engine.Options{Only: []string{clause, during}, Cases: fewCases}, nil))(t)
 			for _, r := range report.Results {
 				if r.ID == clause {

@@ -5,8 +5,8 @@
 // Invariant: the outcome of a mutant depends on the mutant alone, not on what runs beside it. What differs from the
 // expected on a busy machine is tested again, at last alone, before it counts.
 //
-// All tests several mutants at a time, each of which becomes a Row by Evaluate; correct variants may share a bridge. The rows become a Matrix, which is compared
-// with the golden sets; these also make docs/kill-matrix.md.
+// All tests several mutants at a time, each of which becomes a Row by Evaluate; correct variants may share a bridge.
+// The rows become a Matrix, which is compared with the golden sets; these also make docs/kill-matrix.md.
 package selftest
 
 import (

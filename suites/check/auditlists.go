@@ -63,7 +63,7 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 			}
 		}
 	}
-	steady := map[Identity]bool{} // whom the check has shown the same all the time
+	steady := map[Identity]bool{} // whether nothing changed what the caller may see during the check
 	shows := func(who Identity) bool {
 		if _, known := steady[who]; !known {
 			steady[who] = !changes && (who == Agent || t.Drupal.Made(who)) && unchanged(who, sites)
@@ -77,7 +77,7 @@ func (t *T) auditLists(all []*exchange) (found []noticed) {
 		if e.site == nil || by == "" || a.Status != http.StatusOK {
 			continue
 		}
-		tools, more := shownBy(a)
+		tools, more := pageOf(a)
 		names := map[string]int{}
 		for _, tool := range tools {
 			names[tool.Name()]++
@@ -144,7 +144,7 @@ func unchanged(who Identity, sites []*fixtures.Site) bool {
 	return true
 }
 
-// note keeps which methods another site has otherwise.
+// note records the tools whose methods differ at another site.
 func (s *seen) note(t *T, other *fixtures.Site) {
 	theirs := t.byTool(other)
 	for name, m := range s.methods {
@@ -154,7 +154,7 @@ func (s *seen) note(t *T, other *fixtures.Site) {
 	}
 }
 
-// interfaceOf is that by which a response shows tools; "" where it shows none.
+// interfaceOf names the interface through which a response shows tools; "" where it shows none.
 func interfaceOf(a *Response) string {
 	switch {
 	case a.Path == client.ListPath, a.Path == client.DescribePath:
@@ -165,8 +165,8 @@ func interfaceOf(a *Response) string {
 	return ""
 }
 
-// shownBy are the tools of a response, and whether more follow.
-func shownBy(a *Response) (tools []Tool, more bool) {
+// pageOf is the tools of a response, and whether more follow.
+func pageOf(a *Response) (tools []Tool, more bool) {
 	page := a.Object()
 	if a.Asked != nil {
 		page = a.RPCResult()
@@ -180,7 +180,7 @@ func shownBy(a *Response) (tools []Tool, more bool) {
 	return tools, page["nextCursor"] != nil
 }
 
-// otherwise says which member of a tool is another than before.
+// otherwise finds a member of a tool that differs from what was shown before.
 func otherwise(before seenTool, tool Tool, in *Response) noticed {
 	for _, d := range defining {
 		want, was := before.Tool[d.member]
@@ -205,7 +205,7 @@ func otherwise(before seenTool, tool Tool, in *Response) noticed {
 	return noticed{}
 }
 
-// otherPage says how a page is another than before.
+// otherPage finds how a page differs from the same page before.
 func otherPage(before, page seenPage, a *Response) noticed {
 	clause, f := "", Finding{Subject: a.Subject(), Response: a}
 	switch {

@@ -54,7 +54,7 @@ type Config struct {
 	Clients  []string // whose refusals are tested; nil: those of all
 	Contract *contract.Contract
 	Selected func(id string) bool // by filters
-	OfOne    []Check              // of those, the checks that test any response by itself
+	OfOne    []Check              // the checks that can test one response by itself
 	Seed     int64
 	Cases    int           // generated for one check at most
 	Sample   int           // tools that a check runs at most; 0: all

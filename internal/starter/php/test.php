@@ -118,6 +118,7 @@ expect('the call of the site', '"params":{"nid": ' . BIG . ', "filter": {}}', su
 
 $error = static fn (int $code, string $data): string => '{"jsonrpc": "2.0", "id": null, "error": {"code": ' . $code . ', "message": "No", "data": "' . $data . '"}}';
 foreach ([
+    '200 ' . $error(-32600, 'The id is missing') => '500 execution_error',
     '200 ' . $error(-32600, 'Access Denied: no') => '403 access_denied',
     '400 ' . $error(-32601, 'x') => '404 tool_not_found',
     '400 ' . $error(-32602, 'There is no such article') => '400 invalid_params',

@@ -115,6 +115,7 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	echo := scenario.EchoTool(t)
 	t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("valid")).MustSucceed()
 
+	newcomer := scenario.NewCaller(t)
 	for _, row := range []struct {
 		name      string
 		caller    check.Client
@@ -123,13 +124,14 @@ func eagerValidation(ctx context.Context, t *check.T) {
 		{"a required parameter missing", t.As(check.Agent), check.Args{}},
 		{"a wrong type", t.As(check.Agent), echo.Arguments(map[string]any{"no": "string"})},
 		{"a wrong type, of 20 KB", t.As(check.Agent), echo.Arguments(map[string]any{"no": strings.Repeat("string", 20<<10/6)})},
-		{"a wrong type, in a caller's first request", scenario.NewCaller(t), echo.Arguments(map[string]any{"no": "string"})},
+		{"a wrong type, in a caller's first request", newcomer, echo.Arguments(map[string]any{"no": "string"})},
 	} {
 		t.Row(row.caller.Who, t.ToolName(echo.ID), row.name, func() {
 			t.Drupal.Mark()
 			t.Expect(row.caller.Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing(t.Upstream))
 		})
 	}
+	newcomer.Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("valid")).MustSucceed()
 	cases := scenario.BrokenArguments(ctx, t)
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
