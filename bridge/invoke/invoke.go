@@ -37,6 +37,9 @@ const (
 	OutputRefuse OutputCheck = "refuse"
 )
 
+// resultPause is how long a result waits before it asks again for a place to be checked, where too many wait already.
+const resultPause = 20 * time.Millisecond
+
 // Invoker runs tools. All fields but Rates, Work, Validator, Guard and Observe are needed.
 type Invoker struct {
 	Discovery *discovery.Engine
@@ -161,13 +164,20 @@ func (in *Invoker) checkResult(ctx context.Context, who caller.Caller, tool *cat
 }
 
 // Conform checks a result against the tool's output schema; one without a schema conforms. It gives the result in which
-// PHP's [] stands for no object.
+// PHP's [] stands for no object. It waits for its turn for as long as ctx lasts.
 func (in *Invoker) Conform(ctx context.Context, who caller.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, []schema.Violation, error) {
 	output, err := tool.Output()
 	if err != nil || output == nil {
 		return result, nil, nil
 	}
 	conforming, violations, err := in.Validator.Conform(ctx, who.Owner(), output, result)
+	for errors.Is(err, fair.ErrFull) && ctx.Err() == nil { // the method has run: a caller who is told to come again runs it twice
+		select {
+		case <-ctx.Done():
+		case <-time.After(resultPause):
+		}
+		conforming, violations, err = in.Validator.Conform(ctx, who.Owner(), output, result)
+	}
 	switch {
 	case errors.Is(err, schema.ErrTooMuch):
 		return result, tooMuch, nil
