@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/must"
 	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -124,6 +125,8 @@ func startAuthorized(t *testing.T) *testbed.Testbed {
 		MCP:       &fixtures.Tool{Title: "Rebuild", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["site:write"]}}`)},
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
 	bed.Drupal.SetSite(site)
+	// The keys are made when they are first asked for, on a busy machine for longer than the bridge waits.
+	must.Do(t, must.Get(http.Get(bed.Authority.URL+authserver.KeysPath))(t).Body.Close())
 	return bed
 }
 
