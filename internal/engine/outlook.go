@@ -86,8 +86,12 @@ func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
 	} else if o.run.Upstream != nil {
 		who = "the bridge is slow, not its site"
 	}
-	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, --run-timeout %.0fm, or --sample 10 to test less", who,
-		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took), o.enough().Minutes())
+	during := ""
+	if worst.During != "" { // which may have asked for as much as a list of 10,000 tools
+		during = fmt.Sprintf(" (while %s was tested)", worst.During)
+	}
+	why := fmt.Sprintf("%s: %s %s took %s%s; give a shorter --timeout to count that as a failure, --run-timeout %.0fm, or --sample 10 to test less", who,
+		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took), during, o.enough().Minutes())
 	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
 		worst.Kind = ""
 	}

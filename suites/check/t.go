@@ -55,6 +55,7 @@ func (e *Environment) begin(clause string) *T {
 	e.Drupal.NumberAccountsFrom(int64(slices.Index(e.Contract.IDs(), clause)) * accountsPerCheck)
 	t := NewT(e)
 	t.inCheck, t.recording, t.before = true, true, e.Drupal.Snapshot()
+	t.During = clause
 	e.Upstream.Begin(t.Cleanup)
 	return t
 }

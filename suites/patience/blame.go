@@ -113,7 +113,7 @@ func (s *sending) exemptIfSiteFailed() {
 		s.run.spent().noteExcuse(s.kind, why)
 	}
 	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
-		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))
+		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(min(held, a.Took)), Rounded(a.Took))) // it may have begun before
 	}
 }
 

@@ -106,6 +106,8 @@ func (r *Run) WaitForRate() {
 
 // Scope is what the requests of one check have in common: what became of them, and what exempts the bridge from blame.
 type Scope struct {
+	During string // the clause that is tested; "": none
+
 	run    *Run
 	began  time.Time
 	record func(a *client.Response, since int64) // as evidence

@@ -107,7 +107,7 @@ func (s *sending) learn() {
 	if a.Took >= slow {
 		atSite = s.run.Observed.Worked(s.since)
 	}
-	s.run.spent().note(s.kind, a, slow, atSite)
+	s.run.spent().note(s.kind, s.During, a, slow, atSite)
 	if s.run.Brief && errors.Is(a.Err, client.ErrTimeout) {
 		s.run.End(errors.New(s.run.Carried()))
 	}

@@ -45,6 +45,7 @@ type Slowness struct {
 	Waited  time.Duration // for responses that took a tenth of the time-out or more; those at the same time count once
 	AtSite  time.Duration // of it, as far as the site is seen
 	Slowest *client.Response
+	During  string // the clause that was tested then; "": none
 }
 
 // Slowness is what the slow responses of the kind that is waited for longest have cost the run so far, and what all have.
@@ -141,7 +142,7 @@ func (p *Timeouts) limit(kind string, usual time.Duration) time.Duration {
 }
 
 // note learns from a response, or from its absence. One that took longer than slow is counted; the site worked so long for it.
-func (p *Timeouts) note(kind string, a *client.Response, slow, atSite time.Duration) {
+func (p *Timeouts) note(kind, during string, a *client.Response, slow, atSite time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end := a.At.Add(a.Took)
@@ -157,7 +158,7 @@ func (p *Timeouts) note(kind string, a *client.Response, slow, atSite time.Durat
 		}
 		if a.Took >= slow {
 			p.until = end
-			p.noteSlow(strings.TrimSuffix(kind, furtherPages), a, waited, atSite) // pages are slow alike
+			p.noteSlow(strings.TrimSuffix(kind, furtherPages), during, a, waited, atSite) // pages are slow alike
 		}
 		return
 	}
@@ -171,19 +172,19 @@ func (p *Timeouts) note(kind string, a *client.Response, slow, atSite time.Durat
 	p.until = end
 }
 
-func (p *Timeouts) noteSlow(kind string, a *client.Response, waited, atSite time.Duration) {
+func (p *Timeouts) noteSlow(kind, during string, a *client.Response, waited, atSite time.Duration) {
 	if p.slow == nil {
 		p.slow = map[string]*Slowness{}
 	}
 	s := p.slow[kind]
 	if s == nil {
-		s = &Slowness{Kind: kind, Slowest: a}
+		s = &Slowness{Kind: kind, Slowest: a, During: during}
 		p.slow[kind] = s
 	}
 	s.Waited += waited
 	s.AtSite += min(waited, atSite)
 	if a.Took > s.Slowest.Took {
-		s.Slowest = a
+		s.Slowest, s.During = a, during
 	}
 }
 

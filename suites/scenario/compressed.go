@@ -36,6 +36,9 @@ func sameDocument(body []byte, other *check.Response) bool {
 // DecodeTo matches a response in gzip that decodes to the document of the plain one.
 func DecodeTo(plain *check.Response) types.GomegaMatcher {
 	return match.Conform("gzip of the same document", func(r *check.Response) string {
+		if r.Status != plain.Status {
+			return r.Outcome()
+		}
 		if !slices.Contains(Listed(r, "Content-Encoding"), "gzip") {
 			return "Content-Encoding " + Quoted(r.Header.Values("Content-Encoding"))
 		}
