@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -221,6 +222,13 @@ func oneOfEach(claimed []string) error {
 			return usage("a bridge cannot have both %s and %s: claim one of them", other, c)
 		}
 		seen[f] = c
+	}
+	if slices.Contains(claimed, check.OAuth) {
+		for _, kind := range authkind.Names() {
+			if c := "auth-" + kind; slices.Contains(claimed, c) {
+				return usage("a bridge cannot have both %s and %s: it serves nobody without a token of the authorization server; claim -%[2]s too", check.OAuth, c)
+			}
+		}
 	}
 	if seen["exposure-"] == check.ExposureMCP {
 		switch {
