@@ -356,11 +356,11 @@ func (f *runFlags) unnamed(cmd *cobra.Command) error {
 
 // fits refuses a configuration that describes a bridge but names none: the run would test the reference bridge instead.
 func (f *runFlags) fits(file *settings.File) error {
-	if f.Config == "" || f.URL != "" || f.Exec != "" || f.MCPStdio != "" || file.URL != "" || file.Exec != "" {
+	if f.Config == "" || f.URL != "" || f.Exec != "" || f.MCPStdio != "" || file.URL != "" || file.Exec != "" || file.MCPStdio != "" {
 		return nil
 	}
 	if key := file.ForOneBridge(); key != "" {
-		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url, --exec or --mcp-stdio", f.Config, key)
+		return usagef("%s describes a bridge by %s and does not name it: give url, exec or mcp_stdio there, or --url, --exec or --mcp-stdio", f.Config, key)
 	}
 	return nil
 }

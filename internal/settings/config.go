@@ -14,6 +14,7 @@ import (
 type File struct {
 	URL            string              `yaml:"url"`
 	Exec           string              `yaml:"exec"`
+	MCPStdio       string              `yaml:"mcp_stdio"`
 	Env            []string            `yaml:"env"`
 	MockListen     string              `yaml:"mock_listen"`
 	Drupal         string              `yaml:"drupal"`

@@ -44,13 +44,13 @@ type Values struct {
 
 // Command is what only a command line says.
 type Command struct {
-	Config                        string
-	Claims                        []string // the changes of --capabilities
-	MoreURLs, Watch               []string
-	Replicas, Jobs                int
-	Control, MCPStdio, WithModule string
-	ReadyTimeout                  Duration
-	RerunFailed, Shard, RunID     string
+	Config                    string
+	Claims                    []string // the changes of --capabilities
+	MoreURLs, Watch           []string
+	Replicas, Jobs            int
+	Control, WithModule       string
+	ReadyTimeout              Duration
+	RerunFailed, Shard, RunID string
 	OAuthLogin
 	FailFast, Keep, Quiet, List, JSON bool
 	Verbose                           bool
@@ -93,7 +93,7 @@ func Table() []Setting {
 			Help: "`URL` of the control plane of the site of --drupal, with its token in " + ControlTokenEnv + "; checks change that site. Needs --drupal-proxy"},
 		{Flag: "with-module", at: func(v *Values) any { return &v.WithModule },
 			Help: "the mock Drupal behind the bridge has the endpoints of this `version` of the MCP module, faults included: v1.3 or v1.4; or mcp: of the module of that name"},
-		{Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
+		{Key: "mcp_stdio", Flag: "mcp-stdio", Option: "Options.Bridge.Stdio", at: func(v *Values) any { return &v.MCPStdio },
 			Help: "`command` that starts the bridge on stdin and stdout; with --exec, with the same environment, beside that bridge; without, a bridge that has nothing else (needs --capabilities mcp,-tools). Claims mcp-stdio"},
 		{Flag: "login", Local: true, at: func(v *Values) any { return &v.LogIn },
 			Help: "with --url: get the token of this `identity`, without a value agent, by a login in your browser, keep it in your configuration directory and renew it; repeatable. Claims oauth and mcp in place of auth-basic"},
@@ -271,6 +271,9 @@ func Resolve(file *File, flags *Values, given func(flag string) bool) (*Values, 
 	switch {
 	case given("url"):
 		v.Exec = ""
+		if !given("mcp-stdio") {
+			v.MCPStdio = ""
+		}
 	case given("exec"):
 		v.URL = ""
 	}
