@@ -274,6 +274,13 @@ func accessMutants() []Mutant {
 					e["message"] = "Malformed credentials: " + basic
 				}
 			})},
+		{Name: "credentials-without-colon-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "the error quotes what it could not split",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				basic, is := strings.CutPrefix(authorized(x.Request), "Basic ")
+				if pair, err := base64.StdEncoding.DecodeString(basic); is && err == nil && !bytes.Contains(pair, []byte(":")) {
+					e["message"] = fmt.Sprintf("No colon in %q.", pair)
+				}
+			})},
 		{Name: "mcp-takes-no-cookies", MCP: true, Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the server of the SDK hands on the Authorization alone",
 			Middleware: beforeBridge(func(r *http.Request) {
 				if toMCP(r) {
