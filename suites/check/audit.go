@@ -81,10 +81,11 @@ func (t *T) auditCalls(all []*exchange) (found []noticed) {
 			methods[e.site] = t.byTool(e.site)
 		}
 		m := methods[e.site][c.tool]
-		if m == nil || m.Behaviour.Kind == fixtures.Lookup { // whose items a bridge may look up for itself
+		meanwhile := entries[after(e.since):after(e.until)]
+		if m == nil || m.Behaviour.Kind == fixtures.Lookup && looksUp(meanwhile, m.ID) {
 			continue
 		}
-		ran, clear := runsOf(m, entries[after(e.since):after(e.until)])
+		ran, clear := runsOf(m, meanwhile)
 		if !alone { // then its arguments tell it from the others
 			ran = slices.DeleteFunc(ran, func(r run) bool { return !exact.Equal(r.params, c.sent) })
 		}
@@ -129,6 +130,14 @@ func calledBy(a *Response) called {
 		return called{tool: tool}
 	}
 	return called{tool, sent}
+}
+
+// looksUp reports whether a bridge may have looked up the items of a method for itself meanwhile: it discovers then, or looks up
+// those of other methods, too.
+func looksUp(meanwhile []mockdrupal.Entry, method string) bool {
+	return slices.ContainsFunc(meanwhile, func(e mockdrupal.Entry) bool {
+		return len(e.Calls) == 0 || slices.ContainsFunc(e.Calls, func(c mockdrupal.Call) bool { return c.Method != method })
+	})
 }
 
 // run is one of a method.

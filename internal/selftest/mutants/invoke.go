@@ -32,6 +32,16 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(roundToFloat64)},
+		{Name: "lists-of-integers-as-doubles", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a list of nothing but numbers becomes one typed array",
+			Transport: onParams(func(params any) any {
+				return mapValues(params, func(v any) any {
+					list, _ := v.([]any)
+					if len(list) > 1 && !slices.ContainsFunc(list, func(v any) bool { n, is := v.(json.Number); return !is || strings.ContainsAny(string(n), ".eE") }) {
+						return roundToFloat64(v)
+					}
+					return v
+				})
+			})},
 		{Name: "utf-16-decoded", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "json.loads of Python takes bytes in any encoding of Unicode",
 			Middleware: onBody(func(body []byte) []byte {
 				if text, ok := bytes.CutPrefix(body, []byte("\xff\xfe")); ok {
@@ -283,6 +293,19 @@ func invokeVariants() []Mutant {
 			}
 		})},
 		{Name: "validation-left-to-the-site", Why: "a bridge without eager-validation sends what the site's validator accepts", Claims: "-eager-validation", SiteMiddleware: leaveValidationToSite},
+		{Name: "items-looked-up-beside-a-call", Why: "a bridge may ask for the values of references whenever it needs them",
+			Transport: onSiteCall(func(r *http.Request, sent []byte, next http.RoundTripper) (*http.Response, error) {
+				if call := decode(sent); call["method"] == "content.list" {
+					for _, list := range []string{"node_type.list", "content.list"} {
+						call["method"], call["params"] = list, map[string]any{}
+						if resp, err := next.RoundTrip(withBody(r, encode(call))); err == nil {
+							peek(resp) // to its end, so that the connection is used again
+							resp.Body.Close()
+						}
+					}
+				}
+				return next.RoundTrip(r)
+			})},
 		{Name: "whole-decimals-as-integers", Why: "1.0 and 1 are the same number", Middleware: onResult(func(v any) any { return mapValues(v, wholeAsInteger) })},
 		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: refuseUnknownArguments()},
 		{Name: "large-body-413", Why: "up to 1 MiB work or give 413: Express takes 100 KiB by default", Middleware: onInvoke(func(x *exchange) {

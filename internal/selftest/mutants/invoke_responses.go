@@ -260,6 +260,10 @@ func invokeErrorMutants() []Mutant {
 			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode >= 500
 			})},
+		{Name: "retries-after-503-untold-when", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "a retry at once where the site names no time to wait",
+			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == ""
+			})},
 		{Name: "read-only-calls-again-after-500", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "what only reads may be asked again",
 			Transport: resendCalls(func(r *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusInternalServerError && readsOnly(r)
@@ -296,6 +300,12 @@ func invokeErrorMutants() []Mutant {
 		{Name: "calls-follow-redirects", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the language follows a 307 with the method and the body",
 			Transport: resendCalls(func(_ *http.Request, resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusTemporaryRedirect
+			})},
+		{Name: "lists-of-content-called-twice", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "what lists something is asked for its length, too",
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if x.invoked() == "content.list" && x.Status == http.StatusOK {
+					site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
+				}
 			})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
 			Transport: resendCalls(func(*http.Request, *http.Response, error) bool { return true })},

@@ -110,7 +110,7 @@ func runsOnce(ctx context.Context, t *check.T) {
 	for i, other := range oneOfEachHint(t) {
 		failures := []scenario.SiteFailure{reset, closed}
 		if i == 0 { // read-only, most likely: what a client may repeat
-			failures = afterTheRun[:9] // to invalid JSON; the others are no failures that clients repeat
+			failures = afterTheRun[:10] // to invalid JSON; the others are no failures that clients repeat
 		}
 		for _, f := range failures {
 			if refused[other.Name] {
@@ -221,6 +221,7 @@ var afterTheRun = []scenario.SiteFailure{
 	{Name: "500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
 	badGateway,
 	{Name: "503 with Retry-After", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
+	{Name: "503 without Retry-After", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusServiceUnavailable}},
 	{Name: "504", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusGatewayTimeout}},
 	{Name: "429 with Retry-After", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusTooManyRequests}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
