@@ -18,7 +18,7 @@ import (
 
 // JSON-RPC codes that mean something to a bridge.
 const (
-	rpcDenied         = -32600
+	RPCDenied         = -32600
 	rpcMethodNotFound = -32601
 	RPCInvalidParams  = -32602
 	RPCInternalError  = -32603
@@ -41,7 +41,7 @@ func (s Sample) Fails() fixtures.RPCError {
 func Failing(t *check.T) []Sample {
 	return slices.DeleteFunc(MustFind(t, check.Agent, fixtures.Fail, fixtures.Throw), func(s Sample) bool {
 		switch s.Fails().Code {
-		case rpcDenied, rpcMethodNotFound, RPCInvalidParams:
+		case RPCDenied, rpcMethodNotFound, RPCInvalidParams:
 			return true
 		}
 		return false

@@ -113,6 +113,28 @@ func freshMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
+		{Name: "two-flights-of-slow-lists", Breaks: Clauses("fresh/single-flight"), Origin: Peer, Why: "two workers discover, each with a single flight of its own, and lists take longer than they are cached",
+			Middleware: func() middleware {
+				var under atomic.Int64
+				return counting(&under, onResponse(toList, func(*exchange) {
+					if under.Load() > 80 {
+						time.Sleep(testbed.PermissionTTL)
+					}
+				}))
+			}(),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isDiscovery(r) {
+					return next.RoundTrip(r)
+				}
+				var second sync.WaitGroup
+				defer second.Wait()
+				second.Go(func() {
+					if again, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+						again.Body.Close()
+					}
+				})
+				return next.RoundTrip(r)
+			})},
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
 		{Name: "tools-kept-by-what-they-take", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "translated tools are remembered by name, description and parameters",
 			Middleware: keepMembers([]string{"description", "inputSchema"}, "outputSchema", "title", "annotations")},

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -303,8 +302,9 @@ func hedge(after time.Duration) transport {
 	})
 }
 
-// openSilently fails every call for a while after some in a row could not connect, without saying for how long.
-func openSilently(after int64, pause time.Duration) transport {
+// openSilently fails every call for a while after some failures in a row, without saying for how long. What is none resets their
+// number, where it is a response.
+func openSilently(after int64, pause time.Duration, fails func(resp *http.Response, err error) bool) transport {
 	var failed, until atomic.Int64
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if time.Now().UnixNano() < until.Load() {
@@ -312,10 +312,12 @@ func openSilently(after int64, pause time.Duration) transport {
 		}
 		resp, err := next.RoundTrip(r)
 		switch {
+		case fails(resp, err):
+			if failed.Add(1) >= after {
+				until.Store(time.Now().Add(pause).UnixNano())
+			}
 		case err == nil:
 			failed.Store(0)
-		case errors.Is(err, syscall.ECONNREFUSED) && failed.Add(1) >= after:
-			until.Store(time.Now().Add(pause).UnixNano())
 		}
 		return resp, err
 	})

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
@@ -41,6 +42,14 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
 			Transport: func(http.RoundTripper) http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }},
+		{Name: "a-connection-for-each-failure", Breaks: Clauses("upstream/pooled"), Origin: Peer, Why: "the connection goes back to the pool where a result is read, and an error is thrown before",
+			Transport: func(next http.RoundTripper) http.RoundTripper {
+				return onReply(func(reply map[string]any) {
+					if reply["error"] != nil {
+						next.(*http.Transport).CloseIdleConnections()
+					}
+				})(next)
+			}},
 		{Name: "any-id-will-do", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Transport: onReplyTo(func(call, reply map[string]any) {
 			if _, ok := reply["result"]; ok {
 				reply["id"] = call["id"]
@@ -109,7 +118,7 @@ func upstreamMutants() []Mutant {
 		}),
 		{Name: "circuit-opens-silently", Breaks: Clauses("upstream/down-and-up"), MayFail: Clauses("upstream/timeout"), Origin: Peer,
 			Why:       "a breaker of a library opens after five failures, and nobody is told until when",
-			Transport: openSilently(5, 2*time.Second)},
+			Transport: openSilently(5, 2*time.Second, func(_ *http.Response, err error) bool { return errors.Is(err, syscall.ECONNREFUSED) })},
 		{Name: "bytes-left-for-the-next", Breaks: Clauses("upstream/excess-bytes", "upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "the client reads as many bytes as were announced, and uses the connection again", Transport: keepConnection(leftBytes)},
 		{Name: "kept-connections-unchecked", Breaks: Clauses("upstream/idle-closed"), MayFail: Clauses("upstream/cancel"), Origin: Peer, Why: "a kept socket is written to without a look at it", Transport: keepConnection(endUnseen)},
 		{Name: "late-response-for-the-next", Breaks: Clauses("upstream/timeout"),
@@ -357,6 +366,10 @@ func upstreamMutants() []Mutant {
 				if resp.StatusCode >= 500 {
 					replaceBody(resp, "")
 				}
+			})},
+		{Name: "errors-under-500-open-the-circuit", Breaks: Clauses("upstream/error-any-status"), Origin: Peer, Why: "a breaker counts each 500 as a failure of the site, whatever its body says",
+			Transport: openSilently(10, time.Second, func(resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusInternalServerError
 			})},
 		{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer"), Origin: Module,
 			MayFail: Clauses("upstream/down-and-up"), // 502 where a kept connection broke, 503 where none could be made

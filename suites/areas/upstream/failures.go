@@ -330,6 +330,9 @@ func expectCutOff(t *check.T, r *check.Response, size int64) {
 	}
 }
 
+// inARow are more failures than circuit breakers count by default, five or ten: a method that fails is no site that does.
+const inARow = 11
+
 func errorAnyStatus(ctx context.Context, t *check.T) {
 	failing := scenario.FailingTool(t)
 	call := check.AsAgent(t.ToolName(failing.ID))
@@ -342,6 +345,13 @@ func errorAnyStatus(ctx context.Context, t *check.T) {
 		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
 	}
 	eachFailure(ctx, t, failures, call, showSameFailure(plain, failing.Behaviour.Error.Message))
+	t.Row(call.Identity, call.Tool, fmt.Sprintf("%d JSON-RPC errors under HTTP 500 in a row", inARow), func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: http.StatusInternalServerError, Run: true})()
+		for n := 0; n < inARow && !t.HasFindings(); n++ {
+			t.Expect(t.Call(ctx, call)).To(showSameFailure(plain, failing.Behaviour.Error.Message))
+		}
+	})
+	scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	var denials []scenario.SiteFailure
 	for _, status := range []int{400, 500} { // that under 200 is what sites send
 		denials = append(denials, scenario.SiteFailure{Name: fmt.Sprintf("a denial under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status,
