@@ -3,6 +3,7 @@ package engine
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -117,11 +118,20 @@ func (c *outcome) fail(id string) {
 	r := c.results[id]
 	clause, _ := c.contract.Clause(id)
 	r.Verdict, r.Remedy = check.Broken(clause), clause.Fix.String()
+	if c.anyOf(r.BlockedBy, func(culprit reports.Result) bool { return culprit.ID != id && culprit.Verdict == reports.Pass }) {
+		for i, f := range r.Findings {
+			r.Findings[i].Subject, r.Findings[i].Message = andPasses.Replace(f.Subject), andPasses.Replace(f.Message)
+		}
+		r.Conclude()
+	}
 	c.results[id] = r
 	if c.progress != nil {
 		c.progress(r)
 	}
 }
+
+// andPasses completes what a finding says of the clauses that explain it.
+var andPasses = strings.NewReplacer(" tests that", " tests that, and passes", " test that", " test that, and pass")
 
 // inOrder lists the results in the order of the contract. A selected check that never ran has one too.
 func (c *outcome) inOrder() []reports.Result {

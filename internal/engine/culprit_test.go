@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/internal/must"
@@ -49,8 +51,11 @@ func TestCulpritRule(t *testing.T) {
 			for id, verdict := range c.ran {
 				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict, BlockedBy: c.blocked[id]}
 			}
-			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: c.blocked[blocked]}
+			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable, BlockedBy: c.blocked[blocked],
+				Findings: []reports.Finding{{Message: "list (" + culprit + " tests that)"}}}
 			r.settle()
+			passes := strings.Contains(r.results[blocked].Message, culprit+" tests that, and passes)")
+			must.Equal(t, passes, c.ran[culprit] == reports.Pass && slices.Contains(c.blocked[blocked], culprit), "whether the message says that the culprit passes")
 			must.Equal(t, r.results[blocked].Verdict, c.want, "the verdict")
 		})
 	}
