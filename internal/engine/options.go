@@ -190,6 +190,13 @@ func Claim(from []string, changes string) ([]string, error) {
 		}
 		claimed, added = append(claimed, name), append(added, name)
 	}
+	if slices.Contains(claimed, check.OAuth) {
+		for _, kind := range authkind.Names() {
+			if c := "auth-" + kind; slices.Contains(claimed, c) {
+				return nil, usage("a bridge cannot have both %s and %s: it serves nobody without a token of the authorization server; claim -%[2]s too", check.OAuth, c)
+			}
+		}
+	}
 	return claimed, oneOfEach(claimed)
 }
 
@@ -222,13 +229,6 @@ func oneOfEach(claimed []string) error {
 			return usage("a bridge cannot have both %s and %s: claim one of them", other, c)
 		}
 		seen[f] = c
-	}
-	if slices.Contains(claimed, check.OAuth) {
-		for _, kind := range authkind.Names() {
-			if c := "auth-" + kind; slices.Contains(claimed, c) {
-				return usage("a bridge cannot have both %s and %s: it serves nobody without a token of the authorization server; claim -%[2]s too", check.OAuth, c)
-			}
-		}
 	}
 	if seen["exposure-"] == check.ExposureMCP {
 		switch {
