@@ -44,8 +44,8 @@ func newSelftest() *cobra.Command {
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that differ from the reference in the
-same way the first is tested by every clause but the longest, and by these where it fails, the
-others by those that they fail; of correct variants several are in one bridge, and each is alone
+same way, or that break clauses of one area, the first is tested by every clause but the longest,
+and by these where it fails, the others by those that they fail; of correct variants several are in one bridge, and each is alone
 where that is blamed. --full tests every mutant as the first, and every variant alone. With
 --shard I/N machines share the mutants and variants: if all N shards end with 0, so does the whole.
 
@@ -212,4 +212,4 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 }
 
 // parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
-func parallel() int { return 6 * runtime.NumCPU() }
+func parallel() int64 { return 6 * int64(runtime.NumCPU()) }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -170,6 +171,9 @@ func Equal(a, b any) bool {
 		b, ok := b.(map[string]any)
 		if !ok || len(a) != len(b) {
 			return false
+		}
+		if reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() { // responses that say the same share their values
+			return true
 		}
 		for name, member := range a {
 			if other, there := b[name]; !there || !Equal(member, other) {

@@ -10,8 +10,8 @@ import (
 )
 
 // Narrower says what an entry is tested by. A mutant is tested by all but the longest checks, and by these where the golden sets
-// name them; of a selftest that is not full only the first of a mechanism is, for what such a change can touch shows there, and the
-// others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; where the selftest is
+// name them; of a selftest that is not full only the first of a mechanism and of an area is, for what such a change can touch shows
+// there, and the others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; where the selftest is
 // not full only the first of a mechanism is, and the others several in one bridge, by a few generated cases and not by the longest
 // checks.
 type Narrower struct {
@@ -38,10 +38,10 @@ func NewNarrower(golden Sets, full bool) (*Narrower, error) {
 		}
 	}
 	for _, all := range [][]mutants.Mutant{mutants.Mutants(), mutants.Variants()} {
-		seen := map[mutants.Mechanism]bool{}
+		mechanisms, areas := map[mutants.Mechanism]bool{}, map[string]bool{}
 		for _, m := range all {
-			n.first[m.Name] = !seen[m.Mechanism()]
-			seen[m.Mechanism()] = true
+			n.first[m.Name] = !mechanisms[m.Mechanism()] || !areas[m.Area()]
+			mechanisms[m.Mechanism()], areas[m.Area()] = true, true
 		}
 	}
 	return n, nil
@@ -62,14 +62,30 @@ func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
 // inOneBridge is how many correct variants are tested in one bridge.
 const inOneBridge = 6
 
+// Unit is what is tested by one run.
+type Unit struct {
+	Entries []mutants.Mutant // in one bridge
+	Places  int64            // how many of those that are tested at a time it counts for
+}
+
+// wholePlaces is how many places a run by nearly all clauses takes: more of them at once find the machine overloaded.
+const wholePlaces = 3
+
 // Units returns the entries in the units that are tested first: each alone, but for the correct variants that are not tested by
 // everything and can be in one bridge. Neighbours, which often change the same, are in different ones.
-func (n *Narrower) Units(all []mutants.Mutant) [][]mutants.Mutant {
-	var units [][]mutants.Mutant
+func (n *Narrower) Units(all []mutants.Mutant) []Unit {
+	var units []Unit
+	add := func(entries ...mutants.Mutant) {
+		places := int64(1)
+		if first := entries[0]; len(first.Breaks) == 0 || n.full || n.first[first.Name] {
+			places = wholePlaces
+		}
+		units = append(units, Unit{entries, places})
+	}
 	shared := map[string][]mutants.Mutant{}
 	for _, m := range all {
 		if place := m.Place(); place == "" || n.full || n.first[m.Name] {
-			units = append(units, []mutants.Mutant{m})
+			add(m)
 		} else {
 			shared[place] = append(shared[place], m)
 		}
@@ -79,7 +95,9 @@ func (n *Narrower) Units(all []mutants.Mutant) [][]mutants.Mutant {
 		for i, m := range shared[place] {
 			bridges[i%len(bridges)] = append(bridges[i%len(bridges)], m)
 		}
-		units = append(units, bridges...)
+		for _, entries := range bridges {
+			add(entries...)
+		}
 	}
 	return units
 }

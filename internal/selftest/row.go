@@ -42,10 +42,13 @@ func (r *Row) add(report *reports.Report) {
 			r.NotTestable = append(r.NotTestable, result.ID)
 		}
 	}
-	if first, there := report.First(); there {
-		r.First = first.ID
-	} else if len(r.Failed) > 0 { // warnings
+	if len(r.Failed) > 0 {
 		r.First = r.Failed[0]
+	}
+	if len(r.Failed) > 1 { // the groups of a report cost too much to ask them which comes first of one
+		if first, there := report.First(); there { // none of warnings alone
+			r.First = first.ID
+		}
 	}
 }
 

@@ -10,6 +10,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/engine"
@@ -124,10 +126,10 @@ func skipped(m mutants.Mutant) ([]string, error) {
 // Tester turns a mutant into its row. An error ends the selftest.
 type Tester func(ctx context.Context, m mutants.Mutant) (Row, error)
 
-// All tests units of mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of the
-// units. Unexpected outcomes are tested again, each entry of a unit alone: a few at a time, then one at a time. progress, if not
-// nil, receives each row as it comes, one at a time.
-func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Tester, progress func(Row)) (Matrix, error) {
+// All tests units of mutants and variants on so many places, and returns the matrix with the rows in the order of the units. Units
+// with an unexpected outcome are tested again, a few at a time; then each of their entries is, alone. progress, if not nil, receives
+// each row as it comes, one at a time.
+func All(ctx context.Context, units []Unit, places int64, test Tester, progress func(Row)) (Matrix, error) {
 	clauses, err := contract.Load()
 	if err != nil {
 		return Matrix{}, err
@@ -139,14 +141,19 @@ func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Teste
 	start := time.Now()
 	rows := map[string]Row{}
 	pending := slices.Clone(units)
-	slices.Reverse(pending) // the correct variants come last and take longest
-	for round, atOnce := range []int{parallel, max(1, parallel/4), 1} {
+	slices.SortStableFunc(pending, func(x, y Unit) int { return cmp.Compare(y.Places, x.Places) }) // what takes longest comes first
+	for round, places := range []int64{places, max(1, places/4), 1} {
 		var mu sync.Mutex
 		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(atOnce)
+		free := semaphore.NewWeighted(places)
 		for _, unit := range pending {
+			takes := min(unit.Places, places)
+			if free.Acquire(ctx, takes) != nil { // one failed, whose error the group has
+				break
+			}
 			group.Go(func() error {
-				together := mutants.Together(unit)
+				defer free.Release(takes)
+				together := mutants.Together(unit.Entries)
 				row, err := test(ctx, together)
 				if err != nil {
 					return fmt.Errorf("test %s: %w", together.Name, err)
@@ -154,7 +161,7 @@ func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Teste
 				mu.Lock()
 				defer mu.Unlock()
 				row.Again = round > 0
-				for _, m := range unit {
+				for _, m := range unit.Entries {
 					row.Name = m.Name
 					rows[m.Name] = row
 					if progress != nil && round == 0 {
@@ -167,11 +174,15 @@ func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Teste
 		if err := group.Wait(); err != nil {
 			return Matrix{}, err
 		}
-		var again [][]mutants.Mutant
+		var again []Unit
 		for _, unit := range pending {
-			for _, m := range unit {
-				if !rows[m.Name].asExpected(golden) {
-					again = append(again, []mutants.Mutant{m})
+			switch {
+			case rows[unit.Entries[0].Name].asExpected(golden): // then all are, for they have one outcome
+			case round == 0:
+				again = append(again, unit)
+			default:
+				for _, m := range unit.Entries {
+					again = append(again, Unit{[]mutants.Mutant{m}, 1})
 				}
 			}
 		}
@@ -179,7 +190,7 @@ func All(ctx context.Context, units [][]mutants.Mutant, parallel int, test Teste
 	}
 	var all []Row
 	for _, unit := range units {
-		for _, m := range unit {
+		for _, m := range unit.Entries {
 			all = append(all, rows[m.Name])
 		}
 	}

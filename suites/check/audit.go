@@ -53,10 +53,6 @@ func (t *T) auditCalls(all []*exchange) (found []noticed) {
 		return nil
 	}
 	slices.SortStableFunc(all, func(x, y *exchange) int { return cmp.Compare(x.since, y.since) })
-	entries := t.Upstream.Entries(all[0].since)
-	after := func(seq int64) int {
-		return sort.Search(len(entries), func(i int) bool { return entries[i].Seq > seq })
-	}
 	var until int64
 	methods := map[*fixtures.Site]map[string]*fixtures.Method{}
 	if t.lost == nil {
@@ -65,6 +61,13 @@ func (t *T) auditCalls(all []*exchange) (found []noticed) {
 	calls := make([]called, len(all))
 	for i, e := range all {
 		calls[i] = calledBy(e.Response)
+	}
+	if !slices.ContainsFunc(calls, func(c called) bool { return c.tool != "" }) {
+		return nil
+	}
+	entries := t.Upstream.Entries(all[0].since)
+	after := func(seq int64) int {
+		return sort.Search(len(entries), func(i int) bool { return entries[i].Seq > seq })
 	}
 	for i, e := range all {
 		a, c := e.Response, calls[i]

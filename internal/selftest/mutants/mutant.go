@@ -55,25 +55,29 @@ type Mutant struct {
 	Module  string // of the site behind the testbed; "": none
 }
 
-// Mechanism is how an entry differs from the reference: of which area the first clause is that it breaks, if any, where its
-// change is made, and on which site and profile.
+// Mechanism is how an entry differs from the reference: where its change is made, and on which site and profile.
 type Mechanism struct {
-	Area, Fixture, Profile                              string
+	Fixture, Profile                                    string
 	Middleware, SiteMiddleware, AuthMiddleware, Replica bool
 	Transport, Options, Server, Stdout, MCP             bool
 }
 
 // Mechanism returns the mechanism of an entry.
 func (m Mutant) Mechanism() Mechanism {
-	area := ""
-	if len(m.Breaks) > 0 {
-		area, _, _ = strings.Cut(m.Breaks[0], "/")
-	}
 	return Mechanism{
-		Area: area, Fixture: m.Fixture, Profile: m.Profile,
+		Fixture: m.Fixture, Profile: m.Profile,
 		Middleware: m.Middleware != nil, SiteMiddleware: m.SiteMiddleware != nil, AuthMiddleware: m.AuthMiddleware != nil, Replica: m.Replica != nil,
 		Transport: m.Transport != nil, Options: m.Options != nil, Server: m.Server != nil, Stdout: m.Stdout != nil, MCP: m.MCP,
 	}
+}
+
+// Area is the area of the first clause that a mutant breaks; "" of a correct variant.
+func (m Mutant) Area() string {
+	if len(m.Breaks) == 0 {
+		return ""
+	}
+	area, _, _ := strings.Cut(m.Breaks[0], "/")
+	return area
 }
 
 // Place returns what the correct variants have in common that Together makes one bridge of; "" of an entry that stands alone.
