@@ -75,6 +75,8 @@ func listMutants() []Mutant {
 					t["annotations"] = []any{}
 				}
 			})},
+		{Name: "described-output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer, Why: "describe encodes the whole class, list a part of it",
+			Middleware: onResponse(toDescribe, func(x *exchange) { x.eachTool(setWhereMissing("outputSchema", nil)) })},
 		{Name: "output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
 			Middleware: onTool(setWhereMissing("outputSchema", nil))},
 		{Name: "description-empty", Breaks: Clauses("list/description-not-empty", "mapping/description-is-usage"), Origin: Module,
