@@ -171,6 +171,14 @@ func mcpMutants() []Mutant {
 					r["structuredContent"] = wrapped["result"]
 				}
 			})},
+		{Name: "mcp-wrapped-by-the-result", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer, Why: "an object needs no wrapping, whatever the listed schema says",
+			Middleware: onCallResult(func(r map[string]any) {
+				if wrapped, _ := r["structuredContent"].(map[string]any); len(wrapped) == 1 && has(wrapped, "result") {
+					if object, ok := wrapped["result"].(map[string]any); ok {
+						r["structuredContent"] = object
+					}
+				}
+			})},
 		{Name: "mcp-empty-list-for-object", MCP: true, Breaks: Clauses("mcp/empty-map", "mcp/parity", "mcp/structured-content"), Origin: Module,
 			Middleware: onCallResult(func(r map[string]any) {
 				if object, ok := r["structuredContent"].(map[string]any); ok && len(object) == 0 {
