@@ -166,6 +166,10 @@ func translateMutants() []Mutant {
 					delete(input, "required")
 				}
 			})},
+		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "a boolean is no list, and is dropped before its property's name is taken",
+			Middleware: onParameter("type.required_within", "address", without("required"))},
+		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer, Why: "the rules are looked up before the items of a list are made",
+			Middleware: onParameter("type.custom", "places", func(s map[string]any) { s["items"] = map[string]any{} })},
 		{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Types = nil }},
 		{Name: "unknown-type-refuses-all", Breaks: Clauses("translate/unknown-type"), Origin: Imagined,
@@ -268,6 +272,8 @@ func translateVariants() []Mutant {
 		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string",
 				"pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
+		{Name: "schemas-of-draft-3-left-out", Why: "a method whose schema is no valid one may be left out",
+			Transport: withoutMethods(func(m map[string]any) bool { return m["id"] == "type.required_within" })},
 		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}

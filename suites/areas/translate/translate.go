@@ -173,6 +173,10 @@ func requiredDefault(ctx context.Context, t *check.T) {
 	types.forProperty(tool, "status", func(status map[string]any) {
 		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), check.Mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
 	})
+	const within = "type.required_within"
+	if _, listed := types.listing.Find(t.ToolName(within)); listed { // its schema is of Draft 3: a bridge may leave it out
+		types.test(fieldCase{within, "address", []string{`{"street":"Main Road"}`}, []string{`{"city":"Bern"}`}})
+	}
 	for _, m := range types.site.Methods {
 		for _, p := range m.Params {
 			if m.MCP == nil || p.Drupal == nil || p.Description == "" && p.Default == nil {
@@ -192,7 +196,9 @@ func requiredDefault(ctx context.Context, t *check.T) {
 }
 
 func customType(ctx context.Context, t *check.T) {
-	fieldTypes(ctx, t).test(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+	types := fieldTypes(ctx, t)
+	types.test(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+	types.test(fieldCase{"type.custom", "places", []string{`[{"lat":52.5,"lon":13.4},{"lat":0,"lon":-1}]`}, []string{`["52.5 13.4"]`, `[{"lat":"x","lon":13.4}]`}})
 }
 
 func unknownType(ctx context.Context, t *check.T) {
