@@ -266,6 +266,10 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 			shown := check.ListAllTools(ctx, s).Names()
 			t.Expect(shown).To(ContainElement(me.Name), check.Mismatch("tools/list as anonymous", fmt.Sprintf("%q, which list shows", me.Name), fmt.Sprintf("%d tools without it", len(shown))))
 		}
+		if t.Claims("mcp-2026") {
+			page := anonymous.MCP(ctx, check.MCP2026July).ListTools(ctx, "")
+			t.Expect(page.RPCResult()["cacheScope"]).NotTo(Equal("public"), check.Mismatch("tools/list as anonymous", "cacheScope private (mcp/stateless-2026)", `"public"`))
+		}
 	}
 	t.Drupal.Mark()
 	r := anonymous.Invoke(ctx, me.Name, me.Arguments)
