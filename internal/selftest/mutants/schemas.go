@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
@@ -122,7 +123,10 @@ func onOutput(change func(schema map[string]any)) middleware { return onMember("
 
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
+	takeTime, seeReferences := slowOnReferences()
 	return []Mutant{
+		{Name: "references-in-place-without-a-bound", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer,
+			Why: "a schema whose references multiply is written out before its size is looked at", Middleware: takeTime, Transport: seeReferences},
 		{Name: "reference-one-value-short", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
 			Middleware: onParameter("type.entity_reference", "bundle", func(s map[string]any) {
 				if values, ok := s["enum"].([]any); ok {
@@ -277,6 +281,21 @@ func translateVariants() []Mutant {
 		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}
+}
+
+// slowOnReferences takes 5.1 s for the first list after the site has shown the method bad.multiplying.
+func slowOnReferences() (middleware, transport) {
+	var fetched atomic.Bool
+	return onResponse(toList, func(*exchange) {
+			if fetched.CompareAndSwap(true, false) {
+				time.Sleep(5100 * time.Millisecond) // more than half of a request's time-out
+			}
+		}),
+		onMethods(func(id string, _ map[string]any) {
+			if id == "bad.multiplying" {
+				fetched.Store(true)
+			}
+		})
 }
 
 // onParameter changes one parameter's schema of one tool, wherever it is shown.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -234,19 +235,34 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	good.Methods = slices.DeleteFunc(good.Methods, func(m fixtures.Method) bool {
 		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
 	})
+	var listing check.Listing
+	var longest time.Duration // that a page has taken
+	list := func(viewer check.Client) []string {
+		listing = viewer.ListAll(ctx)
+		for _, page := range listing.Pages {
+			longest = max(longest, page.Took)
+		}
+		return listing.Names()
+	}
 	t.ShowSite(ctx, good, func(viewer check.Client) bool {
-		names := viewer.ListAll(ctx).Names() // of the new site, but possibly not all
+		names := list(viewer) // of the new site, but possibly not all
 		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
 	})
+	slow := max(t.Timeout/2, 4*longest)
 
 	site.Auth = t.Drupal.Site().Auth // callers authenticate as before
-	var listing check.Listing
 	t.Drupal.Mock.SetSite(site)
 	viewer := t.Viewer()
-	t.Await(ctx, func() bool {
-		listing = viewer.ListAll(ctx)
-		return slices.Contains(listing.Names(), want[0])
-	})
+	fetch := func() time.Duration {
+		longest = 0
+		t.Await(ctx, func() bool { return slices.Contains(list(viewer), want[0]) })
+		return longest
+	}
+	if took := fetch(); took > slow && t.OutlastTTL(ctx, 5*time.Second) { // once it may be the machine
+		took = min(took, fetch())
+		t.Expect(took > slow).To(BeFalse(), check.Mismatch("list of a site with methods that cannot be translated, twice", "the good tools about as soon as without the others",
+			fmt.Sprintf("at least %v for a page", took.Round(100*time.Millisecond))))
+	}
 	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
 	for _, name := range want {
 		t.For(check.Agent, name, func() {
