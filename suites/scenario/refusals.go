@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -238,6 +239,19 @@ func LookalikePage(t *check.T, ending string, send func(http.Header) *check.Resp
 	}
 	scheme, _, _ := strings.Cut(t.URL, "://")
 	page.Set("Origin", scheme+"://"+t.Hostname()+ending)
+	return page
+}
+
+// SuffixPage returns the headers of a request from a web page whose host ends with the bridge's, where the bridge's URL has an address:
+// to a parser of URLs as browsers have it, no name ends with an address. So the Host is localhost; nil where the bridge refuses that.
+func SuffixPage(t *check.T, beginning string, send func(http.Header) *check.Response) http.Header {
+	port, isHost := strings.CutPrefix(t.Host(), t.Hostname())
+	page := http.Header{"Host": {"localhost" + port}}
+	if net.ParseIP(t.Hostname()) == nil || !isHost || !send(page.Clone()).Succeeded() {
+		return nil
+	}
+	scheme, _, _ := strings.Cut(t.URL, "://")
+	page.Set("Origin", scheme+"://"+beginning+"localhost"+port)
 	return page
 }
 

@@ -123,6 +123,12 @@ func accessMutants() []Mutant {
 			})},
 		{Name: "errors-name-the-last-call", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the name of the tool is a field of an object that all requests share",
 			Middleware: nameLastCall()},
+		{Name: "mcp-cache-public-for-anonymous", MCP: true, Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "what no credentials are needed for is taken for public",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if r := m.Result(); m.anonymous() && r["cacheScope"] != nil {
+					r["cacheScope"] = "public"
+				}
+			})},
 		{Name: "mcp-demands-credentials", MCP: true, Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "the endpoint asks for credentials by itself",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !toMCP(r) || authorized(r)+r.Header.Get("Cookie") != "" {

@@ -145,6 +145,13 @@ func freshMutants() []Mutant {
 			Why: "the version is a hash of what callers need", Middleware: versionWithout("annotations")},
 		{Name: "stale-marked-once", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "after a failed refresh the list counts as fresh for a while",
 			Middleware: markedOnce()},
+		{Name: "stale-marked-on-the-first-page", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "further pages have a handler of their own",
+			Middleware: onList(func(p *page) {
+				if p.Cursor != "" {
+					p.Header.Del("Warning")
+					p.Header.Del("Age")
+				}
+			})},
 		{Name: "stale-lists-publicly-cacheable", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "so that a cache in front bears the outage, too",
 			Middleware: onResponse(toList, func(x *exchange) {
 				if x.Header.Get("Warning")+x.Header.Get("Age") != "" {

@@ -59,6 +59,10 @@ func httpMutants() []Mutant {
 		})},
 		{Name: "bad-requests-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, atStatus(http.StatusBadRequest, setHeader("Cache-Control", "public, max-age=60")))},
+		{Name: "unknown-tools-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a tool that is missing for one caller is missing for all",
+			Middleware: onResponse(toDescribe, atStatus(http.StatusNotFound, setHeader("Cache-Control", "public, max-age=60")))},
+		{Name: "refused-cursors-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "an invalid cursor is invalid for all",
+			Middleware: onResponse(toList, atStatus(http.StatusBadRequest, setHeader("Cache-Control", "public, max-age=60")))},
 		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {
 			if x.Request.Header.Get("Accept") == "*/*" {

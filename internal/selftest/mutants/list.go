@@ -75,6 +75,8 @@ func listMutants() []Mutant {
 					t["annotations"] = []any{}
 				}
 			})},
+		{Name: "described-output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer, Why: "describe encodes the whole class, list a part of it",
+			Middleware: onResponse(toDescribe, func(x *exchange) { x.eachTool(setWhereMissing("outputSchema", nil)) })},
 		{Name: "output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
 			Middleware: onTool(setWhereMissing("outputSchema", nil))},
 		{Name: "description-empty", Breaks: Clauses("list/description-not-empty", "mapping/description-is-usage"), Origin: Module,
@@ -184,6 +186,15 @@ func listMutants() []Mutant {
 					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(int(n)), nil)
 				}
 			})},
+		{Name: "cursor-of-a-trimmed-number", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "int() of Python takes blanks around a number",
+			Middleware: onBadCursor(func(x *exchange) {
+				raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor"))
+				if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n == 50 && raw[0] != '+' {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(n), nil)
+				}
+			})},
+		{Name: "own-cursor-of-a-trimmed-number", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Claims: "-cursor-base64-offset",
+			Why: "int() of Python takes blanks around a number, here in base64 for URLs", Middleware: unpaddedCursors(strings.TrimSpace)},
 		{Name: "cursor-without-base64", Breaks: Clauses("list/cursor-malformed-400"), Origin: Peer, Why: "a bare number is taken as well",
 			Middleware: onBadCursor(func(x *exchange) {
 				if n, err := strconv.Atoi(x.Request.URL.Query().Get("cursor")); err == nil && n > 0 {
@@ -268,6 +279,7 @@ func listVariants() []Mutant {
 		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
 		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
 		{Name: "cursors-new-in-every-response", Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors()},
+		{Name: "cursors-unpadded", Why: "an offset may be in base64 for URLs, without padding", Claims: "-cursor-base64-offset", Middleware: unpaddedCursors(strings.Clone)},
 		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
 		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
 			*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
@@ -334,6 +346,23 @@ func opaqueCursors(bound bool) middleware {
 				return cursor
 			}
 			return "!"
+		})
+}
+
+// unpaddedCursors are offsets in base64 for URLs, without padding; read changes what is in a cursor before it must be a number.
+func unpaddedCursors(read func(string) string) middleware {
+	return translateCursors(
+		func(_ *http.Request, cursor string) string {
+			return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(offset(cursor))))
+		},
+		func(_ *http.Request, given string) string {
+			raw, err := base64.RawURLEncoding.Strict().DecodeString(given)
+			text := read(string(raw))
+			n, notNumber := strconv.ParseUint(text, 10, 31)
+			if err != nil || notNumber != nil || strconv.FormatUint(n, 10) != text {
+				return "!"
+			}
+			return cursorAt(int(n))
 		})
 }
 

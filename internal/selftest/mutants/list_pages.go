@@ -14,7 +14,10 @@ import (
 
 // listPageMutants break pages and cursors in ways that a single list does not show.
 func listPageMutants() []Mutant {
+	ofOneFetch, countFetches := cursorsOfOneFetch()
 	return []Mutant{
+		{Name: "cursors-of-one-fetch", Breaks: Clauses("list/cursor-opaque-roundtrip"), Origin: Peer, Claims: "-cursor-base64-offset",
+			Why: "a cursor names the fetch that its list is from, and not what was fetched", Middleware: ofOneFetch, Transport: countFetches},
 		{Name: "sessions-see-one-page", Breaks: Clauses("list/pages-cover-all-once"), Origin: Imagined, Why: "cursors are kept for those who log in by Basic alone",
 			Middleware: onList(func(p *page) {
 				if p.Request.Header.Get("Cookie") != "" {
@@ -150,6 +153,30 @@ func compressedCursors(name string) middleware {
 				return cursor
 			}
 			return "!"
+		})
+}
+
+// cursorsOfOneFetch are cursors that are invalid once the caller's methods have been fetched again.
+func cursorsOfOneFetch() (middleware, transport) {
+	fetches := newMemory[int]()
+	fetch := func(r *http.Request) string {
+		n, _ := fetches.get(authorized(r))
+		return fmt.Sprintf("f%d.", n)
+	}
+	return translateCursors(
+			func(r *http.Request, cursor string) string { return fetch(r) + cursor },
+			func(r *http.Request, given string) string {
+				if cursor, current := strings.CutPrefix(given, fetch(r)); current {
+					return cursor
+				}
+				return "!"
+			}),
+		onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if isDiscovery(r) {
+				n, _ := fetches.get(authorized(r))
+				fetches.put(authorized(r), n+1)
+			}
+			return next.RoundTrip(r)
 		})
 }
 

@@ -29,11 +29,9 @@ func mcpRemedies() []Remedy {
 				m.Fail(-32602, "The cursor is not one of this bridge.")
 			}
 		}))},
-		{Clause: "mcp/structured-content", Mutant: "mcp-structured-bare", Front: front(onCallResult(func(r map[string]any) {
+		{Clause: "mcp/structured-content", Mutant: "mcp-structured-without-text", Front: front(onCallResult(func(r map[string]any) {
 			if content, there := r["structuredContent"]; there {
-				if _, object := content.(map[string]any); !object {
-					r["structuredContent"] = map[string]any{"result": content}
-				}
+				r["content"] = textContent(string(encode(content)))
 			}
 		}))},
 		{Clause: "mcp/empty-map", Mutant: "mcp-empty-list-for-object", Front: front(onCallResult(func(r map[string]any) {

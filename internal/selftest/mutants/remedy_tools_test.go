@@ -143,9 +143,13 @@ func toolRemedies() []Remedy {
 			return map[string]any{"type": "string", "pattern": `\.(` + strings.Join(extensions, "|") + `)$`,
 				"description": fmt.Sprintf("A file: %s, at most %v.", strings.Join(extensions, " or "), settings["max_filesize"])}
 		}))},
-		{Clause: "translate/custom-type", Mutant: "custom-type-unknown", Front: fromSite(fieldType("geofield", func(map[string]any) map[string]any {
-			return map[string]any{"type": "object", "required": []any{"lat", "lon"},
+		{Clause: "translate/custom-type", Mutant: "custom-type-unknown", Front: fromSite(fieldType("geofield", func(published map[string]any) map[string]any {
+			place := map[string]any{"type": "object", "required": []any{"lat", "lon"},
 				"properties": map[string]any{"lat": map[string]any{"type": "number"}, "lon": map[string]any{"type": "number"}}}
+			if numberText(published["cardinality"]) == "1" {
+				return place
+			}
+			return map[string]any{"type": "array", "items": place}
 		}))},
 		{Clause: "translate/unknown-type", Mutant: "unknown-type-refuses-all", Front: fromSite(fieldType("quantum_foam", func(map[string]any) map[string]any {
 			return map[string]any{}

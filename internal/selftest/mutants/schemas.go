@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
@@ -122,7 +123,10 @@ func onOutput(change func(schema map[string]any)) middleware { return onMember("
 
 // translateMutants translate what the site declares wrongly.
 func translateMutants() []Mutant {
+	takeTime, seeReferences := slowOnReferences()
 	return []Mutant{
+		{Name: "references-in-place-without-a-bound", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer,
+			Why: "a schema whose references multiply is written out before its size is looked at", Middleware: takeTime, Transport: seeReferences},
 		{Name: "reference-one-value-short", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
 			Middleware: onParameter("type.entity_reference", "bundle", func(s map[string]any) {
 				if values, ok := s["enum"].([]any); ok {
@@ -166,6 +170,10 @@ func translateMutants() []Mutant {
 					delete(input, "required")
 				}
 			})},
+		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "a boolean is no list, and is dropped before its property's name is taken",
+			Middleware: onParameter("type.required_within", "address", without("required"))},
+		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer, Why: "the rules are looked up before the items of a list are made",
+			Middleware: onParameter("type.custom", "places", func(s map[string]any) { s["items"] = map[string]any{} })},
 		{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Types = nil }},
 		{Name: "unknown-type-refuses-all", Breaks: Clauses("translate/unknown-type"), Origin: Imagined,
@@ -268,9 +276,26 @@ func translateVariants() []Mutant {
 		{Name: "file-extensions-in-both-cases", Why: "a pattern names an extension whose letters it takes in both cases",
 			Middleware: onParameter("type.file", "value", replaceWith(map[string]any{"type": "string",
 				"pattern": `\.([tT][xX][tT]|[pP][dD][fF])$`, "description": "A document (at most 2 MB)"}))},
+		{Name: "schemas-of-draft-3-left-out", Why: "a method whose schema is no valid one may be left out",
+			Transport: withoutMethods(func(m map[string]any) bool { return m["id"] == "type.required_within" })},
 		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one",
 			Transport: withoutMethods(func(m map[string]any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })},
 	}
+}
+
+// slowOnReferences takes 5.1 s for the first list after the site has shown the method bad.multiplying.
+func slowOnReferences() (middleware, transport) {
+	var fetched atomic.Bool
+	return onResponse(toList, func(*exchange) {
+			if fetched.CompareAndSwap(true, false) {
+				time.Sleep(5100 * time.Millisecond) // more than half of a request's time-out
+			}
+		}),
+		onMethods(func(id string, _ map[string]any) {
+			if id == "bad.multiplying" {
+				fetched.Store(true)
+			}
+		})
 }
 
 // onParameter changes one parameter's schema of one tool, wherever it is shown.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -45,6 +46,12 @@ func sessionMutants() []Mutant {
 			Middleware: onSessionCall(func(r *http.Request) {
 				host, _, _ := strings.Cut(r.Host, ":")
 				if u, err := url.Parse(r.Header.Get("Origin")); err == nil && strings.HasSuffix(u.Host, host) {
+					r.Header.Del("Origin")
+				}
+			})},
+		{Name: "session-origin-by-the-end-of-its-name", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "a name that ends with the Host's is accepted",
+			Middleware: onSessionCall(func(r *http.Request) {
+				if endsLikeHost(r) {
 					r.Header.Del("Origin")
 				}
 			})},
@@ -219,6 +226,12 @@ func mcpCallerMutants() []Mutant {
 					h.Set("Mcp-Protocol-Version", "2025-11-25")
 				}
 			})},
+		{Name: "mcp-origin-by-the-end-of-its-name", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a name that ends with the Host's is accepted",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if toMCP(r) && endsLikeHost(r) {
+					r.Header.Del("Origin")
+				}
+			})},
 		{Name: "mcp-origin-by-its-beginning", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
 			Middleware: beforeBridge(func(r *http.Request) {
 				if u, err := url.Parse(r.Header.Get("Origin")); toMCP(r) && err == nil && strings.HasPrefix(u.Host, r.Host) {
@@ -327,4 +340,11 @@ func permitting(trusted func(origin, host string) bool) middleware {
 			x.Header.Add("Vary", "Origin")
 		}
 	})
+}
+
+// endsLikeHost reports whether the host of the Origin ends with the Host, as to a parser of URLs that takes no name which ends with an
+// address.
+func endsLikeHost(r *http.Request) bool {
+	u, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && strings.HasSuffix(u.Host, r.Host) && net.ParseIP(strings.Split(r.Host, ":")[0]) == nil
 }

@@ -133,7 +133,7 @@ func toolRequiredMembers(ctx context.Context, t *check.T) {
 }
 
 func toolOptionalMembers(ctx context.Context, t *check.T) {
-	scenario.EveryTool(ctx, t, func(_ check.Listing, page *check.Response, tool check.Tool) {
+	typed := func(page *check.Response, tool check.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, "`title` to be a non-empty string or absent", func(tool check.Tool) string {
 			if title, ok := tool["title"].(string); absent(tool, "title") || ok && title != "" {
 				return ""
@@ -148,8 +148,21 @@ func toolOptionalMembers(ctx context.Context, t *check.T) {
 				return match.DescribeMember(tool, name)
 			}))
 		}
+	}
+	var plainest check.Tool // which lacks the most of them
+	scenario.EveryTool(ctx, t, func(_ check.Listing, page *check.Response, tool check.Tool) {
+		typed(page, tool)
 		t.Expect(page).To(match.HaveTool(tool, "neither title nor annotations where the method has none", func(tool check.Tool) string { return inventedMember(t, tool) }))
+		if page.Who == check.Agent && (plainest == nil || len(tool) < len(plainest)) {
+			plainest = tool
+		}
 	})
+	if plainest == nil {
+		return
+	}
+	if r := t.As(check.Agent).Describe(ctx, plainest.Name()); r.Tool() != nil { // else describe/answers-tool fails
+		t.Row(check.Agent, plainest.Name(), "described", func() { typed(r, r.Tool()) })
+	}
 }
 
 func descriptionNotEmpty(ctx context.Context, t *check.T) {

@@ -72,12 +72,18 @@ func beRefusal() OmegaMatcher {
 
 func origin(ctx context.Context, t *check.T) {
 	spoken, origins := revisions(ctx, t), foreignOrigins(t)
-	lookalike := scenario.LookalikePage(t, ".evil.example", func(h http.Header) *check.Response {
+	send := func(h http.Header) *check.Response {
 		s := MustMCP(ctx, t.As(check.Agent), spoken[0])
 		maps.Copy(h, s.Headers("tools/list", map[string]any{}))
 		return s.Send(ctx, s.Message(79, "tools/list", map[string]any{}), h)
-	})
-	origins = append(origins, lookalike.Get("Origin"))
+	}
+	pages := map[string]http.Header{} // those of other hosts than the bridge's URL has, by their origins
+	for _, page := range []http.Header{scenario.LookalikePage(t, ".evil.example", send), scenario.SuffixPage(t, "evil", send)} {
+		if page != nil {
+			pages[page.Get("Origin")] = page
+			origins = append(origins, page.Get("Origin"))
+		}
+	}
 	for _, revision := range spoken {
 		s := opened(t.As(check.Agent).MCP(ctx, revision)) // which the check may end
 		mustList(ctx, s)
@@ -88,9 +94,7 @@ func origin(ctx context.Context, t *check.T) {
 		refuse := func(s *check.Session, method string, params map[string]any, origin string) {
 			h := s.Headers(method, params)
 			h.Set("Origin", origin)
-			if origin == lookalike.Get("Origin") {
-				maps.Copy(h, lookalike)
-			}
+			maps.Copy(h, pages[origin])
 			t.Row(check.Agent, "", fmt.Sprintf("%s with Origin: %s in %s", method, origin, revision), func() {
 				t.Mark()
 				r := s.Send(ctx, s.Message(78, method, params), h)

@@ -29,10 +29,14 @@ var Checks = []check.Check{
 	{ID: "http/method-not-allowed", Sees: check.Front, Run: methodNotAllowed},
 	{ID: "http/head", Sees: check.Front, Run: head},
 	{ID: "http/no-shared-cache", Sees: check.Front, Run: noSharedCache, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
-		if a.Path == check.InvokePath || a.Status/100 != 2 {
-			return nil
+		switch {
+		case a.Path == check.InvokePath:
+		case a.Status/100 == 2:
+			return scenario.ExcludeSharedCaches()
+		case a.Status/100 == 4 && a.Method == http.MethodGet:
+			return Not(inviteSharedCaches())
 		}
-		return scenario.ExcludeSharedCaches()
+		return nil
 	}},
 	{ID: "http/nosniff", Beside: "errors/envelope", ByMock: true, Sees: check.Front, Guesses: 3, Run: nosniff, OfOne: func(_ *check.T, a *check.Response) types.GomegaMatcher {
 		if a.Status >= http.StatusBadRequest && a.Code() == "" {
@@ -125,7 +129,8 @@ func noSharedCache(ctx context.Context, t *check.T) {
 	if !t.HasFindings() {
 		t.Row(check.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(scenario.ExcludeSharedCaches()) })
 	}
-	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath})}
+	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath}),
+		t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Raw: "cursor=%21%21%21%21"})}
 	for _, who := range t.Callers(check.Outsider, check.Anonymous) {
 		refused = append(refused, t.As(who).List(ctx), t.As(who).Describe(ctx, known))
 	}

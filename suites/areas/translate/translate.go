@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -173,6 +174,10 @@ func requiredDefault(ctx context.Context, t *check.T) {
 	types.forProperty(tool, "status", func(status map[string]any) {
 		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), check.Mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
 	})
+	const within = "type.required_within"
+	if _, listed := types.listing.Find(t.ToolName(within)); listed { // its schema is of Draft 3: a bridge may leave it out
+		types.test(fieldCase{within, "address", []string{`{"street":"Main Road"}`}, []string{`{"city":"Bern"}`}})
+	}
 	for _, m := range types.site.Methods {
 		for _, p := range m.Params {
 			if m.MCP == nil || p.Drupal == nil || p.Description == "" && p.Default == nil {
@@ -192,7 +197,9 @@ func requiredDefault(ctx context.Context, t *check.T) {
 }
 
 func customType(ctx context.Context, t *check.T) {
-	fieldTypes(ctx, t).test(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+	types := fieldTypes(ctx, t)
+	types.test(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+	types.test(fieldCase{"type.custom", "places", []string{`[{"lat":52.5,"lon":13.4},{"lat":0,"lon":-1}]`}, []string{`["52.5 13.4"]`, `[{"lat":"x","lon":13.4}]`}})
 }
 
 func unknownType(ctx context.Context, t *check.T) {
@@ -228,19 +235,34 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	good.Methods = slices.DeleteFunc(good.Methods, func(m fixtures.Method) bool {
 		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
 	})
+	var listing check.Listing
+	var longest time.Duration // that a page has taken
+	list := func(viewer check.Client) []string {
+		listing = viewer.ListAll(ctx)
+		for _, page := range listing.Pages {
+			longest = max(longest, page.Took)
+		}
+		return listing.Names()
+	}
 	t.ShowSite(ctx, good, func(viewer check.Client) bool {
-		names := viewer.ListAll(ctx).Names() // of the new site, but possibly not all
+		names := list(viewer) // of the new site, but possibly not all
 		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
 	})
+	slow := max(t.Timeout/2, 4*longest)
 
 	site.Auth = t.Drupal.Site().Auth // callers authenticate as before
-	var listing check.Listing
 	t.Drupal.Mock.SetSite(site)
 	viewer := t.Viewer()
-	t.Await(ctx, func() bool {
-		listing = viewer.ListAll(ctx)
-		return slices.Contains(listing.Names(), want[0])
-	})
+	fetch := func() time.Duration {
+		longest = 0
+		t.Await(ctx, func() bool { return slices.Contains(list(viewer), want[0]) })
+		return longest
+	}
+	if took := fetch(); took > slow && t.OutlastTTL(ctx, 5*time.Second) { // once it may be the machine
+		took = min(took, fetch())
+		t.Expect(took > slow).To(BeFalse(), check.Mismatch("list of a site with methods that cannot be translated, twice", "the good tools about as soon as without the others",
+			fmt.Sprintf("at least %v for a page", took.Round(100*time.Millisecond))))
+	}
 	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
 	for _, name := range want {
 		t.For(check.Agent, name, func() {
