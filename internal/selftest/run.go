@@ -144,17 +144,17 @@ func All(ctx context.Context, units []Unit, places int64, test Tester, progress 
 	slices.SortStableFunc(pending, func(x, y Unit) int { return cmp.Compare(y.Places, x.Places) }) // what takes longest comes first
 	for round, places := range []int64{places, max(1, places/4), 1} {
 		var mu sync.Mutex
-		group, ctx := errgroup.WithContext(ctx)
+		group, whole := errgroup.WithContext(ctx)
 		free := semaphore.NewWeighted(places)
 		for _, unit := range pending {
 			takes := min(unit.Places, places)
-			if free.Acquire(ctx, takes) != nil { // one failed, whose error the group has
+			if free.Acquire(whole, takes) != nil { // it has ended
 				break
 			}
 			group.Go(func() error {
 				defer free.Release(takes)
 				together := mutants.Together(unit.Entries)
-				row, err := test(ctx, together)
+				row, err := test(whole, together)
 				if err != nil {
 					return fmt.Errorf("test %s: %w", together.Name, err)
 				}
@@ -173,6 +173,9 @@ func All(ctx context.Context, units []Unit, places int64, test Tester, progress 
 		}
 		if err := group.Wait(); err != nil {
 			return Matrix{}, err
+		}
+		if err := ctx.Err(); err != nil { // what a run that was cut short did not find says nothing
+			return Matrix{}, fmt.Errorf("the selftest was interrupted: %w", err)
 		}
 		var again []Unit
 		for _, unit := range pending {

@@ -33,6 +33,16 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 	must.Expect(t, runs["never blamed"] == 1 && runs["blamed once"] == 2, "the runs are %v, not 1 and 2", runs)
 }
 
+// A selftest that is interrupted has no verdict: a mutant of which nothing failed by then is no survivor.
+func TestAnInterruptedSelftestHasNoVerdict(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, err := All(ctx, []Unit{{[]mutants.Mutant{{Name: "nothing failed", Breaks: []string{"list/order-stable"}}}, 1}}, 1, func(_ context.Context, m mutants.Mutant) (Row, error) {
+		interrupt()
+		return newRow(m), nil
+	}, nil)
+	must.Expect(t, errors.Is(err, context.Canceled), "got %v", err)
+}
+
 // A body of which the report has only the beginning cannot be sent again by curl, so no line claims to.
 func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	m, ok := mutants.Find("announced-body-unbounded")
