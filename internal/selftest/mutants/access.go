@@ -280,6 +280,12 @@ func accessMutants() []Mutant {
 					e["message"] = "Malformed credentials: " + basic
 				}
 			})},
+		{Name: "denied-tokens-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "the log has what is denied to whom, and the response the same text",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if token, is := strings.CutPrefix(authorized(x.Request), "Bearer "); is && x.Status == http.StatusForbidden {
+					e["message"] = fmt.Sprintf("%v (token %s)", e["message"], token)
+				}
+			})},
 		{Name: "credentials-without-colon-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "the error quotes what it could not split",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				basic, is := strings.CutPrefix(authorized(x.Request), "Basic ")

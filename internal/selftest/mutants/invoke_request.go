@@ -140,6 +140,8 @@ func invokeRequestMutants() []Mutant {
 			Why: "the site's refusal is reported as a failure", SiteMiddleware: skipValidation(func([]violation) bool { return true })},
 		{Name: "format-of-times-loose", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the own parser of the language takes other forms of a time, too",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, "20240229T") }))},
+		{Name: "days-that-no-month-has", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the own parser of the language takes the 30th of February for the last day",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `02-30"`) }))},
 		{Name: "times-without-a-zone", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "a naive datetime of the language has no zone",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `:00"`) }))},
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined,
@@ -164,6 +166,13 @@ func invokeRequestMutants() []Mutant {
 				if len(found) > 1 {
 					e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Expected, "received": found[0].Received}
 					e["message"] = found[0].Parameter + " is not valid"
+				}
+			})},
+		{Name: "missing-arguments-named-alone", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "validation ends where a required parameter is missing",
+			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
+				if i := slices.IndexFunc(found, func(v violation) bool { return v.Keyword == "required" }); i >= 0 {
+					e["data"] = map[string]any{"parameter": found[i].Parameter, "expected": found[i].Expected, "received": found[i].Received}
+					e["message"] = found[i].Parameter + " is missing"
 				}
 			})},
 		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},

@@ -110,6 +110,20 @@ func invokeErrorMutants() []Mutant {
 					e["data"] = strings.ReplaceAll(text, "does not conform to the parameter schema", "is not valid")
 				}
 			})},
+		{Name: "violations-of-odd-names-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "the name of the parameter is found by a class of letters alone",
+			Transport: onReply(func(reply map[string]any) {
+				e, _ := reply["error"].(map[string]any)
+				if text, ok := e["data"].(string); ok && strings.HasPrefix(text, "The content-kind parameter") {
+					e["data"] = strings.ReplaceAll(text, "does not conform to the parameter schema", "is not valid")
+				}
+			})},
+		{Name: "empty-error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "data is kept if there is any, and what is empty is none",
+			Middleware: onError(func(_ *exchange, e map[string]any) {
+				data, _ := e["data"].(map[string]any)
+				if list, is := data["jsonrpc_data"].([]any); data["jsonrpc_data"] == "" || is && len(list) == 0 {
+					delete(data, "jsonrpc_data")
+				}
+			})},
 		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
 			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},

@@ -100,6 +100,16 @@ func mcpMutants() []Mutant {
 				delete(r, "structuredContent")
 				r["content"] = []any{map[string]any{"type": "text", "text": "done"}}
 			})},
+		{Name: "mcp-long-texts-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "the model's context is spared",
+			Middleware: onCallResult(func(r map[string]any) {
+				content, _ := r["content"].([]any)
+				for _, block := range content {
+					b, _ := block.(map[string]any)
+					if text, _ := b["text"].(string); len(text) > 100_000 {
+						b["text"] = text[:100_000] + "… [truncated]"
+					}
+				}
+			})},
 		{Name: "mcp-runs-bad-arguments", MCP: true, Breaks: Clauses("mcp/parity", "mcp/invalid-arguments", "mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})

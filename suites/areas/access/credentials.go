@@ -421,6 +421,13 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 			caller.Invoke(ctx, scenario.NoSuchTool, check.Args{})},
 			func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(append(secrets, creds.Secrets()...))) })
 	}
+	for _, a := range scenario.Authentications(t) {
+		creds := a.Of(check.Outsider)
+		denied := t.With("the outsider with "+check.Identity(a.Name), creds)
+		t.Each([]*check.Response{denied.List(ctx), denied.Invoke(ctx, known, check.Args{})}, func(r *check.Response) {
+			t.Expect(r).NotTo(match.HoldSecret(append(secrets, creds.Secrets()...)))
+		})
+	}
 	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
 	t.Each(sendRefusalsByMCP(ctx, t), func(r *check.Response) { t.Expect(r).NotTo(match.HoldSecret(secrets)) })

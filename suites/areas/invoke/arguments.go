@@ -72,7 +72,7 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 	}
 	for _, tool := range scenario.StrictTools(ctx, t, scenario.SucceedingKinds...) {
 		for _, c := range tool.Broken() {
-			if strings.HasPrefix(c.What, "required at /") && strings.Count(c.What, "/") == 1 {
+			if isMissing(c) {
 				missing = append(missing, scenario.ToolCase{StrictTool: tool, Case: c})
 			}
 		}
@@ -89,7 +89,7 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 		}
 	}
 	tested := 0
-	cases := slices.Concat(missing[:min(len(missing), 1)], scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10))
+	cases := slices.Concat(missing[:min(len(missing), 1)], scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10), missingBeside(several))
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {
@@ -120,6 +120,26 @@ func allBroken(t scenario.StrictTool, wrong []generate.Case) map[string]any {
 		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]
 	}
 	return arguments
+}
+
+// missingBeside is the case of a tool's arguments in which a required parameter is missing and others are wrong; none where there are
+// too few. Some validators look no further where one is missing.
+func missingBeside(several []scenario.ToolCase) []scenario.ToolCase {
+	for _, c := range several {
+		broken := c.Broken()
+		if i := slices.IndexFunc(broken, isMissing); i >= 0 && len(c.WrongTypes()) > 2 {
+			arguments := allBroken(c.StrictTool, c.WrongTypes())
+			delete(arguments, broken[i].Parameter())
+			c.Value = arguments
+			return []scenario.ToolCase{c}
+		}
+	}
+	return nil
+}
+
+// isMissing reports whether a case lacks a parameter that is required.
+func isMissing(c generate.Case) bool {
+	return strings.HasPrefix(c.What, "required at /") && strings.Count(c.What, "/") == 1
 }
 
 // wrongNames are the parameters that can have a wrong type.

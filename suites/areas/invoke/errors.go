@@ -156,17 +156,21 @@ func errorDataKept(ctx context.Context, t *check.T) {
 	}
 	t.Row(check.Agent, untyped[0].Name, "the site's validator refuses an argument", func() {
 		defer respondWith(t, fixtures.RPCError{Code: scenario.RPCInvalidParams, Message: "Invalid Params",
-			Data: fixtures.Raw(`"The kind parameter does not conform to the parameter schema. [kind] CANARY-5b1e must be of type string"`)})()
+			Data: fixtures.Raw(`"The content-kind parameter does not conform to the parameter schema. [content-kind] CANARY-5b1e must be of type string"`)})()
 		r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments)
 		t.Expect(r).NotTo(holdAny([]string{"CANARY-5b1e"}))
 	})
 	restoreBehaviours(t)
-	setBehaviour(t.Drupal, untyped[0].ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: wordedError})
-	t.Row(check.Agent, untyped[0].Name, "data that programs change", func() {
-		if r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments); r.Status == http.StatusInternalServerError {
-			t.Expect(r).To(keepErrorData(*wordedError))
-		}
-	})
+	for what, e := range check.InOrder(map[string]fixtures.RPCError{"data that programs change": *wordedError,
+		"an empty text as data": {Code: -32050, Message: "Nothing to say", Data: fixtures.Raw(`""`)},
+		"an empty list as data": {Code: -32050, Message: "Nothing to list", Data: fixtures.Raw(`[]`)}}) {
+		setBehaviour(t.Drupal, untyped[0].ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &e})
+		t.Row(check.Agent, untyped[0].Name, what, func() {
+			if r := t.As(check.Agent).Invoke(ctx, untyped[0].Name, untyped[0].Arguments); r.Status == http.StatusInternalServerError {
+				t.Expect(r).To(keepErrorData(e))
+			}
+		})
+	}
 }
 
 // wordedError is an error whose message and data programs change on their way.

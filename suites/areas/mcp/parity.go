@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/gomega"
 
@@ -149,6 +150,9 @@ func describedOtherwise(listed, shown check.Tool) string {
 	return ""
 }
 
+// longDocument is traps.Document with a text that is longer than what is put into a model's context as a rule.
+var longDocument = strings.TrimSuffix(traps.Document, "}") + `,"longer":"` + strings.Repeat("longer ", 20_000) + `"}`
+
 // sameArguments compares the arguments that the site receives from tools/call and from invoke, for the agent.
 func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 	if t.Drupal == nil {
@@ -167,9 +171,15 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 	if !ok {
 		return
 	}
-	arguments := check.Args{parameter: json.RawMessage(traps.Document)}
-	t.Drupal.Mark()
-	invoked := t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
+	var arguments check.Args
+	var invoked *check.Response
+	for _, document := range []string{longDocument, traps.Document} {
+		arguments = check.Args{parameter: json.RawMessage(document)}
+		t.Drupal.Mark()
+		if invoked = t.As(check.Agent).Invoke(ctx, tool.Name, arguments); invoked.Status != http.StatusRequestEntityTooLarge {
+			break
+		}
+	}
 	before := t.Drupal.Runs(tool.ID)
 	if len(before) == 0 {
 		return // invoke/arguments-forwarded tests that

@@ -190,7 +190,7 @@ var formats = map[string]struct {
 }{
 	"email":     {[]string{"someone@example.org", "a.b+c@example.com"}, []string{"no address", "someone@", ""}},
 	"uri":       {[]string{"https://example.org/path", "http://example.com/a?b=c#d", "urn:isbn:0451450523"}, []string{"no uri", "/path/alone"}},
-	"date":      {[]string{"2024-02-29", "1999-12-31"}, []string{"2024-13-45", "20240229", ""}},
+	"date":      {[]string{"2024-02-29", "1999-12-31"}, []string{"2024-02-30", "20240229", ""}},
 	"date-time": {[]string{"2024-02-29T12:30:00Z", "1999-12-31T23:59:59+02:00", "2030-01-01T00:00:00.5Z"}, []string{"yesterday at noon", "20240229T123000Z", "2024-02-30T12:30:00Z", "2024-02-29T12:30:00"}},
 	"ipv4":      {[]string{"192.0.2.1", "255.255.255.255"}, []string{"192.0.2.999", "192.0.2"}},
 	"ipv6":      {[]string{"2001:db8::1", "::1"}, []string{"no:address", "2001:db8::1::2"}},
