@@ -45,9 +45,10 @@ func newSelftest() *cobra.Command {
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that differ from the reference in the
 same way, or that break clauses of one area, the first is tested by every clause but the longest,
-and by these where it fails, the others by those that they fail; of correct variants several are in one bridge, and each is alone
-where that is blamed. --full tests every mutant as the first, and every variant alone. With
---shard I/N machines share the mutants and variants: if all N shards end with 0, so does the whole.
+and by these where it fails, the others by those that they fail; of correct variants several are in
+one bridge, and each is alone where that is blamed. --full tests every mutant as the first, and
+every variant alone. With --shard I/N machines share the mutants and variants: if all N shards end
+with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with
