@@ -46,10 +46,9 @@ func GiveStructured(m *fixtures.Method, tool check.Tool, revision check.Revision
 	})
 }
 
-// conforms reports whether a method's result conforms to its output schema: no clause covers one that does not.
+// conforms reports whether a method's result conforms to its output schema, if it has one: no clause covers one that does not.
 func conforms(m *fixtures.Method) bool {
-	schema, err := jsonschema.Compile(exact.MustParse(m.Output), jsonschema.Draft7)
-	return err == nil && schema.Fault(exact.MustParse(m.Behaviour.Value)) == ""
+	return jsonschema.Fits(m.Output, exact.MustParse(m.Behaviour.Value))
 }
 
 // beyondDouble reports whether a value contains a number that a double cannot represent: MCP bridges in JavaScript lose

@@ -130,3 +130,17 @@ func (v *Validator) fault(value any) string {
 	}
 	return worst(result.Errors())
 }
+
+// Fits reports whether a value fits a schema that a site publishes, which is of Draft 7 unless it says otherwise. What is no schema
+// accepts nothing; no schema at all accepts everything.
+func Fits[B ~[]byte](schema B, value any) bool {
+	if schema == nil {
+		return true
+	}
+	s, err := exact.Parse(schema)
+	if err != nil {
+		return false
+	}
+	v, err := Compile(s, Draft7)
+	return err == nil && v.Fault(value) == ""
+}
