@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf16"
+
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 )
 
 // httpMutants break HTTP: methods, headers, caching, connections.
@@ -114,7 +116,9 @@ func httpMutants() []Mutant {
 		{Name: "routes-below-endpoints", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Why: "a handler is mounted at its path and takes all below it",
 			Middleware: routesOf(func(rest string) bool { return len(rest) > 1 && strings.HasPrefix(rest, "/") })},
 		{Name: "chunks-left-as-a-request", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer,
-			Why: "as many bytes of the body are read as Content-Length says, as programs over Python's http.server do", Middleware: leaveChunks},
+			Why: "as many bytes of the body are read as Content-Length says, as programs over Python's http.server do", Middleware: leaveBody(inChunks, http.StatusBadRequest, "invalid_json", false)},
+		{Name: "too-large-left-as-requests", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "what is announced to be too large is refused before it is read",
+			Middleware: leaveBody(overLimit, http.StatusRequestEntityTooLarge, "request_too_large", false)},
 		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined,
 			Middleware: onRefusal(atStatus(http.StatusNotFound, setHeader("Connection", "close")))},
 		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again",
@@ -172,6 +176,8 @@ func httpVariants() []Mutant {
 					x.Header.Set("Connection", "close")
 				}
 			})},
+		{Name: "closes-after-too-large", Why: "RFC 9112 section 9.6: a server that does not read a body closes the connection, which it need not announce",
+			Middleware: leaveBody(overLimit, http.StatusRequestEntityTooLarge, "request_too_large", true)},
 		{Name: "early-hints", Why: "RFC 8297: 103 may come before any response; clients that do not know it skip it",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.ProtoAtLeast(1, 1) {
@@ -384,20 +390,30 @@ func routesOf(such func(rest string) bool) middleware {
 	})
 }
 
-// leaveChunks takes a body in chunks for an empty one, and what follows for a request that is malformed.
-var leaveChunks = throughWhere(func(r *http.Request) bool { return r.ContentLength < 0 && toInvoke(r) }, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-	conn, received, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	const body = `{"error":{"code":"invalid_json","message":"The body is empty."}}`
-	fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	for line := ""; err == nil && !strings.HasPrefix(line, http.MethodGet); {
-		line, err = received.ReadString('\n')
-	}
-	fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-})
+// leaveBody refuses calls before their bodies are read. It closes the connection, or takes what follows for a malformed request.
+func leaveBody(matches func(*http.Request) bool, status int, code string, closes bool) middleware {
+	return throughWhere(func(r *http.Request) bool { return toInvoke(r) && matches(r) }, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		conn, received, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		body := encode(map[string]any{"error": map[string]any{"code": code, "message": "The body is not read."}})
+		fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%s",
+			status, http.StatusText(status), len(body), body)
+		if closes {
+			return
+		}
+		for line := ""; err == nil && !strings.HasPrefix(line, http.MethodGet); {
+			line, err = received.ReadString('\n')
+		}
+		fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	})
+}
+
+func inChunks(r *http.Request) bool { return r.ContentLength < 0 }
+
+func overLimit(r *http.Request) bool { return r.ContentLength > testbed.MaxBody }
 
 // methodAsGet handles another HTTP method as GET.
 func methodAsGet(method string, matches func(*http.Request) bool) middleware {

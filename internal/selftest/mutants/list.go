@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -151,6 +152,9 @@ func listMutants() []Mutant {
 		{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Imagined, Middleware: singleUseCursors()},
 		{Name: "last-cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Peer, Why: "with the last page the list is over",
 			Middleware: forgetLastCursor()},
+		{Name: "sixteen-cursors-kept", Breaks: Clauses("list/cursor-opaque-roundtrip"), Origin: Peer, Claims: "-cursor-base64-offset",
+			MayFail: Clauses("list/pages-cover-all-once"), // whose lists of several callers are read at once
+			Why:     "cursors are random keys of a small cache", Middleware: newCursors(16)},
 		{Name: "cursor-past-end-wraps", Breaks: Clauses("list/cursor-past-end"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				if len(p.Tools) == 0 && offset(p.Cursor) > 0 {
@@ -278,7 +282,7 @@ func listVariants() []Mutant {
 		{Name: "cursor-absent-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
 		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
 		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
-		{Name: "cursors-new-in-every-response", Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors()},
+		{Name: "cursors-new-in-every-response", Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors(math.MaxInt64)},
 		{Name: "cursors-unpadded", Why: "an offset may be in base64 for URLs, without padding", Claims: "-cursor-base64-offset", Middleware: unpaddedCursors(strings.Clone)},
 		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
 		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {

@@ -63,7 +63,7 @@ func invokeRemedies() []Remedy {
 		{Clause: "fresh/removed-tool", Mutant: "method-not-found-500", Front: front(withCall(mapErrorsAndRefetch)), After: atTheSite(nil)},
 		{Clause: "upstream/error-any-status", Mutant: "errors-under-500-lost", Front: front(withCall(mapErrors)), After: atTheSite(nil)},
 		{Clause: "invoke/denied-clear", Mutant: "broad-denied-unclear", Front: front(withCall(func(x *exchange, c *call) {
-			if c.reply.Error != nil && c.reply.Error.Code == -32600 {
+			if c.denied() {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %s.", x.invoked()))
 			}
 		})), After: atTheSite(nil)},
@@ -99,6 +99,11 @@ func (c *call) data() map[string]any {
 	return data
 }
 
+func (c *call) denied() bool {
+	e := c.reply.Error
+	return e != nil && e.Code == -32600 && strings.HasPrefix(string(e.Data), `"Access Denied`)
+}
+
 // mapErrorsAndRefetch is mapErrors, and empties the cache where the site does not know the method.
 func mapErrorsAndRefetch(x *exchange, c *call) {
 	mapErrors(x, c)
@@ -115,12 +120,12 @@ func mapErrors(x *exchange, c *call) {
 		return
 	}
 	status, code := http.StatusInternalServerError, "execution_error"
-	switch e.Code {
-	case -32602:
+	switch {
+	case e.Code == -32602:
 		status, code = http.StatusBadRequest, "invalid_params"
-	case -32601:
+	case e.Code == -32601:
 		status, code = http.StatusNotFound, "tool_not_found"
-	case -32600:
+	case c.denied():
 		status, code = http.StatusForbidden, "access_denied"
 	}
 	if now := errorOf(x); x.Status == status && now["code"] == code {

@@ -114,10 +114,13 @@ func authRemedies() []Remedy {
 			}
 		}))},
 		{Clause: "auth/every-request", Mutant: "auth-ping-for-everybody", Front: front(onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-			if !toMCP(r) || authorized(r) != "" {
+			if !toMCP(r) || authorized(r) != "" && r.Method != http.MethodPost {
 				return false
 			}
 			refused := record(next, r, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			if refused.Status != http.StatusUnauthorized {
+				return false
+			}
 			refused.writeTo(w)
 			return true
 		}))},

@@ -88,8 +88,12 @@ func (w *connection) roundTrip(req *http.Request, r *check.Response, limit time.
 	if err := w.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	if err := req.Write(w.conn); err != nil {
-		return err
+	written := make(chan error, 1)
+	go func() { written <- req.Write(w.conn) }()
+	if req.ContentLength < tooLong { // else it may be refused before all of it is sent
+		if err := <-written; err != nil {
+			return err
+		}
 	}
 	if _, err := w.from.Peek(1); err != nil { // ReadResponse reports a missing response as a truncated one
 		return err
@@ -117,6 +121,14 @@ func (w *connection) rest() ([]byte, error) {
 		return nil, nil
 	}
 	return io.ReadAll(io.LimitReader(w.from, client.MaxResponse))
+}
+
+// unasked is the beginning of what the bridge sends within a short time in which nothing is asked.
+func (w *connection) unasked() string {
+	_ = w.conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)) // where that fails, so does the read
+	_, _ = w.from.Peek(1)
+	began, _ := w.from.Peek(min(w.from.Buffered(), len("HTTP/1.1 400")))
+	return string(began)
 }
 
 // write sends bytes as they are.

@@ -293,6 +293,28 @@ func keepAliveAfterError(ctx context.Context, t *check.T) {
 		}
 		conn.close()
 	}
+	afterTooLarge(ctx, t)
+}
+
+// tooLong is the length of a body that bridges refuse for its length.
+const tooLong = 16 << 20
+
+// afterTooLarge sends a body that consists of requests: a bridge that refuses it by its length alone may close the connection, or
+// read on to its end, and takes no part of it for the next request.
+func afterTooLarge(ctx context.Context, t *check.T) {
+	conn := dial(ctx, t.As(check.Agent))
+	defer conn.close()
+	const line = "GET " + check.ListPath + " HTTP/1.1"
+	const list = line + "\r\nHost: body.invalid\r\n\r\n"
+	refused := conn.ask(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: strings.NewReader(strings.Repeat(list, tooLong/len(list)+1)[:tooLong]),
+		Show: line, Unseen: tooLong - len(line), Length: tooLong})
+	if refused.Status != http.StatusRequestEntityTooLarge || refused.EndedByProxy() {
+		return
+	}
+	t.Row(check.Agent, "", "on the connection of a 413 of invoke", func() {
+		second := conn.unasked()
+		t.Expect(second).To(BeEmpty(), check.Mismatch(refused.Subject(), "no second response", fmt.Sprintf("%q, which answers the rest of the body", second)))
+	})
 }
 
 // reading is how long a bridge, also one in the same process, may take until it reads what slow clients have sent.
