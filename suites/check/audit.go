@@ -314,8 +314,8 @@ func (t *T) auditResults(during string) []reports.Result {
 	sent := slices.Clone(t.exchanges)
 	t.mu.Unlock()
 	readable := slices.DeleteFunc(slices.Clone(sent), func(e *exchange) bool {
-		a := e.Response // a server in front of the bridge may refuse other verbs, and a compressed body that a check asked for is not decoded
-		return a.Err != nil || a.IsView() || a.Method != http.MethodGet && a.Method != http.MethodPost || a.Header.Get("Content-Encoding") != ""
+		a := e.Response // a server in front of the bridge may refuse other verbs and hosts, and a compressed body that a check asked for is not decoded
+		return a.Err != nil || a.IsView() || a.Elsewhere || a.Method != http.MethodGet && a.Method != http.MethodPost || a.Header.Get("Content-Encoding") != ""
 	})
 	var all []reports.Result
 	for _, n := range slices.Concat(t.auditResponses(readable), t.auditLists(readable), t.auditCalls(sent)) {

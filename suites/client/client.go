@@ -177,7 +177,7 @@ func (c Client) NewRequest(ctx context.Context, r Request, a *Response) (*http.R
 	if r.Host != "" {
 		req.URL.Opaque = "//" + r.Host + req.URL.EscapedPath() // net/http connects to URL.Host all the same
 	}
-	a.Sent = req.Header.Clone()
+	a.Sent, a.Elsewhere = req.Header.Clone(), r.Host != "" || req.Host != req.URL.Host
 	return req, nil
 }
 

@@ -32,6 +32,8 @@ type Response struct {
 	At       time.Time
 	Took     time.Duration
 
+	Elsewhere bool // the request names another server than the target, in its Host or in an absolute form
+
 	Status int
 	Header http.Header
 	Body   []byte

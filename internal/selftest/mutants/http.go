@@ -178,6 +178,14 @@ func httpVariants() []Mutant {
 			})},
 		{Name: "closes-after-too-large", Why: "RFC 9112 section 9.6: a server that does not read a body closes the connection, which it need not announce",
 			Middleware: leaveBody(overLimit, http.StatusRequestEntityTooLarge, "request_too_large", true)},
+		{Name: "other-hosts-refused-in-text", MCP: true, Why: "RFC 9110 section 15.5.20: a server may refuse what names another host, before any endpoint is found",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				other := !strings.HasPrefix(r.Host, "127.0.0.1:")
+				if other {
+					http.Error(w, "Misdirected Request", http.StatusMisdirectedRequest)
+				}
+				return other
+			})},
 		{Name: "early-hints", Why: "RFC 8297: 103 may come before any response; clients that do not know it skip it",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.ProtoAtLeast(1, 1) {
