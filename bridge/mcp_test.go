@@ -55,6 +55,39 @@ func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
 	}
 }
 
+// A client of a session that disconnects does not cancel its call, which the site ends as any other.
+func TestAClientOfASessionDisconnects(t *testing.T) {
+	s, reached, cancelled := newSite(t, echo), make(chan struct{}), make(chan bool, 1)
+	front := start(t, s)
+	s.change(func() {
+		s.response = func(_ http.ResponseWriter, r *http.Request, _ rpc) {
+			close(reached)
+			select {
+			case <-r.Context().Done():
+				cancelled <- true
+			case <-time.After(300 * time.Millisecond):
+				cancelled <- false
+			}
+		}
+	})
+	id := mcpPost(t, front, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	ctx, disconnect := context.WithCancel(t.Context())
+	call := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"content.echo","arguments":{}}}`
+	r := must.Get(http.NewRequestWithContext(ctx, "POST", front.URL+"/mcp", strings.NewReader(call)))(t)
+	r.SetBasicAuth("agent", "agent-pass")
+	r.Header.Set("Mcp-Session-Id", id)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	go func() {
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-reached
+	disconnect()
+	must.Expect(t, !<-cancelled, "the bridge cancelled the call")
+}
+
 func TestRefusalsOfMCP(t *testing.T) {
 	s := newSite(t, echo)
 	front := start(t, s)

@@ -241,7 +241,13 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 		}
 		return x.accept()
 	}
-	ctx, done := sess.flights.start(x.r.Context(), m.id)
+	lasting := context.WithoutCancel(x.r.Context()) // a client that disconnects cancels nothing (MCP 2025-11-25, Transports)
+	if s.o.Time > 0 {
+		var end context.CancelFunc
+		lasting, end = context.WithTimeout(lasting, s.o.Time)
+		defer end()
+	}
+	ctx, done := sess.flights.start(lasting, m.id)
 	defer done()
 	return s.respond(ctx, x, request{message: m, revision: sess.revision, who: x.who, session: sess})
 }
