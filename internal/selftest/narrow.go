@@ -69,7 +69,7 @@ type Unit struct {
 }
 
 // wholePlaces is how many places a run by nearly all clauses takes: more of them at once find the machine overloaded.
-const wholePlaces = 3
+const wholePlaces = 2
 
 // Units returns the entries in the units that are tested first: each alone, but for the correct variants that are not tested by
 // everything and can be in one bridge. Neighbours, which often change the same, are in different ones.

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -282,25 +281,22 @@ func headerUnread(method, name string) middleware {
 
 // cancelByID ends a call where any caller cancels a request of its id.
 func cancelByID() middleware {
-	var flights sync.Map // context.CancelFunc by the id
-	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+	var flights sync.Map // the headers of a call, by its id
+	return beforeBridge(func(r *http.Request) {
 		if !toMessage(r) {
-			return false
+			return
 		}
 		message := decode(peekBody(r))
 		switch message["method"] {
 		case "notifications/cancelled":
-			if end, ok := flights.Load(numberText(objectIn(message, "params")["requestId"])); ok {
-				end.(context.CancelFunc)()
+			if call, ok := flights.Load(numberText(objectIn(message, "params")["requestId"])); ok {
+				for _, name := range []string{"Authorization", "Cookie", "Mcp-Session-Id"} {
+					r.Header[name] = call.(http.Header)[name]
+				}
 			}
 		case "tools/call":
-			ctx, end := context.WithCancel(r.Context())
-			defer end()
-			flights.Store(numberText(message["id"]), end)
-			next.ServeHTTP(w, r.WithContext(ctx))
-			return true
+			flights.Store(numberText(message["id"]), r.Header.Clone())
 		}
-		return false
 	})
 }
 
