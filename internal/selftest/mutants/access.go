@@ -19,7 +19,7 @@ import (
 // accessMutants show or run what the caller has no permission for, or mix callers up.
 func accessMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), Origin: Peer,
+		{Name: "mcp-cancels-by-id-alone", MCP: true, Breaks: Clauses("access/no-cross-talk"), MayFail: Clauses("mcp/initialize"), Origin: Peer,
 			Why:        "the calls under way are in one map, by the request's id",
 			Middleware: cancelByID()},
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,

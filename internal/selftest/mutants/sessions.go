@@ -281,10 +281,10 @@ func headerUnread(method, name string) middleware {
 
 // cancelByID ends a call where any caller cancels a request of its id.
 func cancelByID() middleware {
-	var flights sync.Map // the headers of a call, by its id
-	return beforeBridge(func(r *http.Request) {
+	var flights sync.Map // the headers of a call that is under way, by its id
+	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if !toMessage(r) {
-			return
+			return false
 		}
 		message := decode(peekBody(r))
 		switch message["method"] {
@@ -295,8 +295,13 @@ func cancelByID() middleware {
 				}
 			}
 		case "tools/call":
-			flights.Store(numberText(message["id"]), r.Header.Clone())
+			id := numberText(message["id"])
+			flights.Store(id, r.Header.Clone())
+			defer flights.Delete(id)
+			next.ServeHTTP(w, r)
+			return true
 		}
+		return false
 	})
 }
 
