@@ -44,7 +44,7 @@ type seenPage struct {
 // auditLists compares the tools and pages that the check was shown with those that the run has been shown before of the same site:
 // what a list shows depends on nothing but the site, the caller and the cursor. It sends nothing.
 func (t *T) auditLists(all []*exchange) (found []noticed) {
-	if t.Drupal == nil || t.Sharers > 1 || t.several {
+	if t.Drupal == nil || t.several {
 		return nil
 	}
 	s := &t.seen
