@@ -21,7 +21,8 @@ func TestAResultWaitsForItsTurn(t *testing.T) {
 		work := fair.NewWork(1, 0)
 		leave := must.Get(work.Enter(t.Context(), fair.Key{1}, fair.Long+1))(t)
 		in := &Invoker{Work: work, Validator: schema.NewValidator(work, nil), Output: OutputRefuse}
-		tool := catalog.NewTool(catalog.Definition{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"string"}`)}, schema.NewLazy)
+		tool := catalog.NewTool(catalog.Definition{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`),
+			OutputSchema: json.RawMessage(`{"type":"string"}`)}, schema.NewLazy)
 		result := json.RawMessage(`"` + strings.Repeat("x", fair.Long) + `"`)
 
 		_, err := in.Turn(t.Context(), caller.Caller{}, len(result))

@@ -113,7 +113,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		}
 		return selftest.Evaluate(ctx, m, o, keys), nil
 	}
-	matrix, err := selftest.All(cmd.Context(), narrower.Units(all), parallel(), test, progress)
+	matrix, err := selftest.All(cmd.Context(), narrower.Units(all), places(), test, progress)
 	end()
 	if err != nil {
 		return err
@@ -212,5 +212,6 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	return w.Flush()
 }
 
-// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
-func parallel() int64 { return 6 * int64(runtime.NumCPU()) }
+// places is how many mutants are tested at a time, where each is tested by few clauses: many checks wait, so there are more than
+// processors.
+func places() int64 { return 6 * int64(runtime.NumCPU()) }

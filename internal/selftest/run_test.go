@@ -36,7 +36,8 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 // A selftest that is interrupted has no verdict: a mutant of which nothing failed by then is no survivor.
 func TestAnInterruptedSelftestHasNoVerdict(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	_, err := All(ctx, []Unit{{[]mutants.Mutant{{Name: "nothing failed", Breaks: []string{"list/order-stable"}}}, 1}}, 1, func(_ context.Context, m mutants.Mutant) (Row, error) {
+	late := []Unit{{[]mutants.Mutant{{Name: "nothing failed", Breaks: []string{"list/order-stable"}}}, 1}}
+	_, err := All(ctx, late, 1, func(_ context.Context, m mutants.Mutant) (Row, error) {
 		interrupt()
 		return newRow(m), nil
 	}, nil)

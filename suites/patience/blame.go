@@ -113,7 +113,8 @@ func (s *sending) exemptIfSiteFailed() {
 		s.run.spent().noteExcuse(s.kind, why)
 	}
 	if held := s.run.lateness.heldUp(a.At); held >= overloaded {
-		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(min(held, a.Took)), Rounded(a.Took))) // it may have begun before
+		held = min(held, a.Took) // it may have begun before
+		s.exemptOverload(fmt.Sprintf("this process was held up for %s of the %s that a request took", Rounded(held), Rounded(a.Took)))
 	}
 }
 

@@ -123,7 +123,8 @@ func accessMutants() []Mutant {
 			})},
 		{Name: "errors-name-the-last-call", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the name of the tool is a field of an object that all requests share",
 			Middleware: nameLastCall()},
-		{Name: "mcp-cache-public-for-anonymous", MCP: true, Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Why: "what no credentials are needed for is taken for public",
+		{Name: "mcp-cache-public-for-anonymous", MCP: true, Breaks: Clauses("access/anonymous-granted"), Origin: Peer,
+			Why: "what no credentials are needed for is taken for public",
 			Middleware: onRPC("tools/list", func(m *rpc) {
 				if r := m.Result(); m.anonymous() && r["cacheScope"] != nil {
 					r["cacheScope"] = "public"
@@ -280,7 +281,8 @@ func accessMutants() []Mutant {
 					e["message"] = "Malformed credentials: " + basic
 				}
 			})},
-		{Name: "denied-tokens-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Why: "the log has what is denied to whom, and the response the same text",
+		{Name: "denied-tokens-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer,
+			Why: "the log has what is denied to whom, and the response the same text",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if token, is := strings.CutPrefix(authorized(x.Request), "Bearer "); is && x.Status == http.StatusForbidden {
 					e["message"] = fmt.Sprintf("%v (token %s)", e["message"], token)

@@ -86,7 +86,8 @@ func filterMutants() []Mutant {
 			}},
 		{Name: "rate-limit-without-retry-after", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
 			Middleware: onResponse(toInvoke, atStatus(http.StatusTooManyRequests, dropHeader("Retry-After")))},
-		{Name: "rate-limit-told-once", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "who has been told when to come back and calls before is not told again",
+		{Name: "rate-limit-told-once", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
+			Why: "who has been told when to come back and calls before is not told again",
 			Middleware: func() middleware {
 				told := newMemory[bool]()
 				return onResponse(toInvoke, atStatus(http.StatusTooManyRequests, func(x *exchange) {

@@ -113,7 +113,8 @@ func freshMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
-		{Name: "two-flights-of-slow-lists", Breaks: Clauses("fresh/single-flight"), Origin: Peer, Why: "two workers discover, each with a single flight of its own, and lists take longer than they are cached",
+		{Name: "two-flights-of-slow-lists", Breaks: Clauses("fresh/single-flight"), Origin: Peer,
+			Why: "two workers discover, each with a single flight of its own, and lists take longer than they are cached",
 			Middleware: func() middleware {
 				var under atomic.Int64
 				return counting(&under, onResponse(toList, func(*exchange) {

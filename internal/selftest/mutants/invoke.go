@@ -32,7 +32,8 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(roundToFloat64)},
-		{Name: "lists-of-integers-as-doubles", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a list of nothing but numbers becomes one typed array",
+		{Name: "lists-of-integers-as-doubles", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
+			Why: "a list of nothing but numbers becomes one typed array",
 			Transport: onParams(func(params any) any {
 				return mapValues(params, func(v any) any {
 					list, _ := v.([]any)

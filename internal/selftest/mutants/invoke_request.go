@@ -140,7 +140,8 @@ func invokeRequestMutants() []Mutant {
 			Why: "the site's refusal is reported as a failure", SiteMiddleware: skipValidation(func([]violation) bool { return true })},
 		{Name: "format-of-times-loose", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the own parser of the language takes other forms of a time, too",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, "20240229T") }))},
-		{Name: "days-that-no-month-has", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the own parser of the language takes the 30th of February for the last day",
+		{Name: "days-that-no-month-has", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer,
+			Why:            "the own parser of the language takes the 30th of February for the last day",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `02-30"`) }))},
 		{Name: "times-without-a-zone", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "a naive datetime of the language has no zone",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, `:00"`) }))},
@@ -168,7 +169,8 @@ func invokeRequestMutants() []Mutant {
 					e["message"] = found[0].Parameter + " is not valid"
 				}
 			})},
-		{Name: "missing-arguments-named-alone", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Why: "validation ends where a required parameter is missing",
+		{Name: "missing-arguments-named-alone", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer,
+			Why: "validation ends where a required parameter is missing",
 			Middleware: onViolations(func(_ *exchange, e map[string]any, found []violation) {
 				if i := slices.IndexFunc(found, func(v violation) bool { return v.Keyword == "required" }); i >= 0 {
 					e["data"] = map[string]any{"parameter": found[i].Parameter, "expected": found[i].Expected, "received": found[i].Received}

@@ -110,7 +110,8 @@ func invokeErrorMutants() []Mutant {
 					e["data"] = strings.ReplaceAll(text, "does not conform to the parameter schema", "is not valid")
 				}
 			})},
-		{Name: "violations-of-odd-names-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Why: "the name of the parameter is found by a class of letters alone",
+		{Name: "violations-of-odd-names-shown", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer,
+			Why: "the name of the parameter is found by a class of letters alone",
 			Transport: onReply(func(reply map[string]any) {
 				e, _ := reply["error"].(map[string]any)
 				if text, ok := e["data"].(string); ok && strings.HasPrefix(text, "The content-kind parameter") {

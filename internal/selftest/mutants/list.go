@@ -76,7 +76,8 @@ func listMutants() []Mutant {
 					t["annotations"] = []any{}
 				}
 			})},
-		{Name: "described-output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer, Why: "describe encodes the whole class, list a part of it",
+		{Name: "described-output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
+			Why:        "describe encodes the whole class, list a part of it",
 			Middleware: onResponse(toDescribe, func(x *exchange) { x.eachTool(setWhereMissing("outputSchema", nil)) })},
 		{Name: "output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
 			Middleware: onTool(setWhereMissing("outputSchema", nil))},
@@ -282,8 +283,10 @@ func listVariants() []Mutant {
 		{Name: "cursor-absent-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
 		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
 		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
-		{Name: "cursors-new-in-every-response", Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors(math.MaxInt64)},
-		{Name: "cursors-unpadded", Why: "an offset may be in base64 for URLs, without padding", Claims: "-cursor-base64-offset", Middleware: unpaddedCursors(strings.Clone)},
+		{Name: "cursors-new-in-every-response",
+			Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors(math.MaxInt64)},
+		{Name: "cursors-unpadded",
+			Why: "an offset may be in base64 for URLs, without padding", Claims: "-cursor-base64-offset", Middleware: unpaddedCursors(strings.Clone)},
 		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
 		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
 			*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)

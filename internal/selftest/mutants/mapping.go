@@ -150,7 +150,9 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference"), Origin: Imagined, Middleware: onNested(without("enum"))},
-		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list", "translate/custom-type", "profile/array-items"), Origin: Imagined, Middleware: onProperty(without("items"))},
+		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list",
+			"translate/custom-type", "profile/array-items"),
+			Origin: Imagined, Middleware: onProperty(without("items"))},
 		{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
 			Middleware: onProperty(func(p map[string]any) {
 				if p["type"] == "integer" && p["maximum"] != nil {

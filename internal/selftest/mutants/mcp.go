@@ -85,7 +85,8 @@ func mcpMutants() []Mutant {
 				tools, _ := r["tools"].([]any)
 				r["tools"] = append(tools, map[string]any{"name": "system.maintenance", "inputSchema": map[string]any{"type": "object"}})
 			})},
-		{Name: "mcp-alone-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list", "list/pages-cover-all-once", "access/filtered-by-method"), MayFail: Clauses("mapping/long-names", "translate/unknown-type", "translate/required-default", "translate/one-bad-tool"), Origin: Imagined, Claims: "-tools",
+		{Name: "mcp-alone-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list", "list/pages-cover-all-once", "access/filtered-by-method"),
+			MayFail: Clauses("mapping/long-names", "translate/unknown-type", "translate/required-default", "translate/one-bad-tool"), Origin: Imagined, Claims: "-tools",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if tools, _ := r["tools"].([]any); r["nextCursor"] == nil && len(tools) > 0 {
 					r["tools"] = tools[:len(tools)-1]
@@ -181,7 +182,8 @@ func mcpMutants() []Mutant {
 					r["structuredContent"] = wrapped["result"]
 				}
 			})},
-		{Name: "mcp-wrapped-by-the-result", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer, Why: "an object needs no wrapping, whatever the listed schema says",
+		{Name: "mcp-wrapped-by-the-result", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer,
+			Why: "an object needs no wrapping, whatever the listed schema says",
 			Middleware: onCallResult(func(r map[string]any) {
 				if wrapped, _ := r["structuredContent"].(map[string]any); len(wrapped) == 1 && has(wrapped, "result") {
 					if object, ok := wrapped["result"].(map[string]any); ok {

@@ -170,9 +170,11 @@ func translateMutants() []Mutant {
 					delete(input, "required")
 				}
 			})},
-		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "a boolean is no list, and is dropped before its property's name is taken",
+		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer,
+			Why:        "a boolean is no list, and is dropped before its property's name is taken",
 			Middleware: onParameter("type.required_within", "address", without("required"))},
-		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer, Why: "the rules are looked up before the items of a list are made",
+		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer,
+			Why:        "the rules are looked up before the items of a list are made",
 			Middleware: onParameter("type.custom", "places", func(s map[string]any) { s["items"] = map[string]any{} })},
 		{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Types = nil }},

@@ -42,7 +42,8 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
 			Transport: func(http.RoundTripper) http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }},
-		{Name: "a-connection-for-each-failure", Breaks: Clauses("upstream/pooled"), Origin: Peer, Why: "the connection goes back to the pool where a result is read, and an error is thrown before",
+		{Name: "a-connection-for-each-failure", Breaks: Clauses("upstream/pooled"), Origin: Peer,
+			Why: "the connection goes back to the pool where a result is read, and an error is thrown before",
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				return onReply(func(reply map[string]any) {
 					if reply["error"] != nil {
@@ -367,7 +368,8 @@ func upstreamMutants() []Mutant {
 					replaceBody(resp, "")
 				}
 			})},
-		{Name: "errors-under-500-open-the-circuit", Breaks: Clauses("upstream/error-any-status"), Origin: Peer, Why: "a breaker counts each 500 as a failure of the site, whatever its body says",
+		{Name: "errors-under-500-open-the-circuit", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
+			Why: "a breaker counts each 500 as a failure of the site, whatever its body says",
 			Transport: openSilently(10, time.Second, func(resp *http.Response, err error) bool {
 				return err == nil && resp.StatusCode == http.StatusInternalServerError
 			})},

@@ -268,7 +268,8 @@ func anonymousGranted(ctx context.Context, t *check.T) {
 		}
 		if t.Claims("mcp-2026") {
 			page := anonymous.MCP(ctx, check.MCP2026July).ListTools(ctx, "")
-			t.Expect(page.RPCResult()["cacheScope"]).NotTo(Equal("public"), check.Mismatch("tools/list as anonymous", "cacheScope private (mcp/stateless-2026)", `"public"`))
+			t.Expect(page.RPCResult()["cacheScope"]).NotTo(Equal("public"),
+				check.Mismatch("tools/list as anonymous", "cacheScope private (mcp/stateless-2026)", `"public"`))
 		}
 	}
 	t.Drupal.Mark()

@@ -407,8 +407,8 @@ func credentialsKeptSecret(ctx context.Context, t *check.T) {
 	if own, _ := t.CredentialsOf(check.Agent); own.User != "" && !t.Spares() { // which an error may repeat so that it can be seen what is wrong
 		pair := own.User + ":" + own.Password
 		unpadded := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(pair)), "=")
-		for what, header := range check.InOrder(map[string]string{"without padding": unpadded, "without base64": pair, "with a blank within": unpadded[:8] + " " + unpadded[8:],
-			"without a colon": base64.StdEncoding.EncodeToString([]byte(own.Password))}) {
+		for what, header := range check.InOrder(map[string]string{"without padding": unpadded, "without base64": pair,
+			"with a blank within": unpadded[:8] + " " + unpadded[8:], "without a colon": base64.StdEncoding.EncodeToString([]byte(own.Password))}) {
 			t.Row(check.Agent, "", "malformed credentials, "+what, func() {
 				r := t.With("malformed credentials", check.Credentials{Header: map[string]string{"Authorization": "Basic " + header}}).List(ctx)
 				t.Expect(r).NotTo(match.HoldSecret(append(secrets, unpadded, header)))

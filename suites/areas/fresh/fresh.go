@@ -255,7 +255,8 @@ func singleFlight(ctx context.Context, t *check.T) {
 		if tooSlow || again {
 			continue
 		}
-		t.Expect(together).To(BeNumerically("<=", flights), check.Mismatch("100 lists at once on a cold cache", "at most one discovery request at a time", fmt.Sprintf("%d", together)))
+		t.Expect(together).To(BeNumerically("<=", flights),
+			check.Mismatch("100 lists at once on a cold cache", "at most one discovery request at a time", fmt.Sprintf("%d", together)))
 		t.Expect(sent).To(BeNumerically("<=", most), check.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", sent, time.Since(began).Round(time.Millisecond))))
 		caller.List(ctx).MustSucceed("list/answers-json")
 		return

@@ -89,7 +89,8 @@ func invalidArgumentsNamed(ctx context.Context, t *check.T) {
 		}
 	}
 	tested := 0
-	cases := slices.Concat(missing[:min(len(missing), 1)], scenario.SampleEvenly(t, single, t.Cases*9/10), scenario.SampleEvenly(t, several, t.Cases/10), missingBeside(several))
+	cases := slices.Concat(missing[:min(len(missing), 1)], scenario.SampleEvenly(t, single, t.Cases*9/10),
+		scenario.SampleEvenly(t, several, t.Cases/10), missingBeside(several))
 	responses := scenario.InvokeCases(ctx, t, cases)
 	for i, c := range cases {
 		t.For(check.Agent, c.Name, func() {

@@ -306,7 +306,8 @@ func afterTooLarge(ctx context.Context, t *check.T) {
 	defer conn.close()
 	const line = "GET " + check.ListPath + " HTTP/1.1"
 	const list = line + "\r\nHost: body.invalid\r\n\r\n"
-	refused := conn.ask(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: strings.NewReader(strings.Repeat(list, tooLong/len(list)+1)[:tooLong]),
+	refused := conn.ask(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath,
+		Body: strings.NewReader(strings.Repeat(list, tooLong/len(list)+1)[:tooLong]),
 		Show: line, Unseen: tooLong - len(line), Length: tooLong})
 	if refused.Status != http.StatusRequestEntityTooLarge || refused.EndedByProxy() {
 		return

@@ -260,7 +260,8 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	}
 	if took := fetch(); took > slow && t.OutlastTTL(ctx, 5*time.Second) { // once it may be the machine
 		took = min(took, fetch())
-		t.Expect(took > slow).To(BeFalse(), check.Mismatch("list of a site with methods that cannot be translated, twice", "the good tools about as soon as without the others",
+		t.Expect(took > slow).To(BeFalse(), check.Mismatch("list of a site with methods that cannot be translated, twice",
+			"the good tools about as soon as without the others",
 			fmt.Sprintf("at least %v for a page", took.Round(100*time.Millisecond))))
 	}
 	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
