@@ -249,6 +249,21 @@ func upstreamMutants() []Mutant {
 					*r = *outlasting(r)
 				}
 			})},
+		{Name: "mcp-session-calls-end-with-their-client", MCP: true, Breaks: Clauses("upstream/cancel"), Origin: Peer,
+			Why: "the context of the request is that of the call, in every revision",
+			Middleware: beforeBridge(func(r *http.Request) {
+				if r.Header.Get("Mcp-Session-Id") != "" {
+					*r = *r.WithContext(context.WithValue(r.Context(), clientKey{}, r.Context()))
+				}
+			}),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if client, ok := r.Context().Value(clientKey{}).(context.Context); ok {
+					tied, end := context.WithCancel(r.Context())
+					context.AfterFunc(client, end)
+					r = r.WithContext(tied)
+				}
+				return next.RoundTrip(r)
+			})},
 		{Name: "code-of-a-time-out-unknown", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the code is made of the words of the status",
 			Middleware: onError(func(x *exchange, e map[string]any) {
 				if x.Status == http.StatusGatewayTimeout {
@@ -752,6 +767,9 @@ func followRedirects(r *http.Request, next http.RoundTripper) (*http.Response, e
 	r.RequestURI = ""
 	return (&http.Client{Transport: next}).Do(r)
 }
+
+// clientKey is the key of a request's context in what the bridge does for it.
+type clientKey struct{}
 
 // outlasting returns the request so that it goes on when its caller has disconnected.
 func outlasting(r *http.Request) *http.Request {

@@ -204,17 +204,59 @@ func cancel(ctx context.Context, t *check.T) {
 	}
 	expectCancelled(ctx, t, "a caller that disconnects", hangingCalls(), invoke)
 	expectCancelled(ctx, t, "a caller that disconnects while half the site's response is there", mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}, invoke)
-	if t.Claims("mcp-2026") { // in earlier revisions a client that goes does not cancel
+	if t.Claims("mcp-2026") {
 		if s := t.As(call.Identity).MCP(ctx, check.MCP2026July); s.Opened.RPCResult() != nil {
 			expectCancelled(ctx, t, "a client of MCP 2026-07-28 that disconnects", hangingCalls(), func(leaving context.Context) { s.CallTool(leaving, call.Tool, call.Object()) })
 		}
+	}
+	if t.Claims("mcp") {
+		expectNotCancelled(ctx, t, call)
 	}
 	t.Expect(t.As(call.Identity).List(ctx)).To(match.MatchWhere("a response", func(r *check.Response) bool { return r.Err == nil }), "after a caller disconnected")
 }
 
 // expectCancelled expects that the request to the site ends when the caller leaves who sent the one that caused it.
 func expectCancelled(ctx context.Context, t *check.T, who string, hangs mockdrupal.Fault, send func(leaving context.Context)) {
-	defer t.Upstream.Arm(hangs)()
+	soon := time.Second
+	if t.UpstreamTimeout > 0 {
+		soon = min(soon, t.UpstreamTimeout/2) // later the bridge's own time-out would end the request
+	}
+	calls := callsOf(ctx, t, hangs, true, soon, send)
+	t.Expect(calls).NotTo(BeEmpty(), check.Mismatch("a call of a method that hangs", "a request at the site", "none"))
+	t.Expect(slices.ContainsFunc(calls, isOpen)).To(BeFalse(), check.Mismatch(who, "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+}
+
+// expectNotCancelled expects that a call of an MCP session gets the site's response, as where its client waits for that, when its
+// client disconnects.
+func expectNotCancelled(ctx context.Context, t *check.T, call check.Invocation) {
+	for _, revision := range []check.Revision{check.MCP2025November, check.MCP2025June} {
+		s := t.As(call.Identity).MCP(ctx, revision)
+		if s.Opened.RPCResult() == nil {
+			continue
+		}
+		pause := 500 * time.Millisecond
+		if t.UpstreamTimeout > 0 {
+			pause = min(pause, t.UpstreamTimeout/3)
+		}
+		slow := mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Delay: pause}
+		send := func(leaving context.Context) { s.CallTool(leaving, call.Tool, call.Object()) }
+		isCut := func(e journal.Entry) bool { return !isOpen(e) && e.Status == 0 }
+		if waited := callsOf(ctx, t, slow, false, t.Timeout/2, send); len(waited) == 0 || slices.ContainsFunc(waited, isCut) {
+			return // without a call that works nothing is known of one whose client has gone
+		}
+		t.Expect(slices.ContainsFunc(callsOf(ctx, t, slow, true, t.Timeout/2, send), isCut)).To(BeFalse(),
+			check.Mismatch("a client of an MCP session that disconnects", "the site's response to its call, which is not cancelled", "its request to the site ended before the response"))
+		return
+	}
+}
+
+// isOpen reports whether the site's response has neither been sent nor been given up.
+func isOpen(e journal.Entry) bool { return e.End.IsZero() }
+
+// callsOf sends what causes calls at a site that is slow, disconnects as soon as the site has one if leaves is set, and returns the
+// calls when they have ended, or after the time.
+func callsOf(ctx context.Context, t *check.T, slow mockdrupal.Fault, leaves bool, within time.Duration, send func(leaving context.Context)) (calls []journal.Entry) {
+	defer t.Upstream.Arm(slow)()
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
 	defer leave()
@@ -224,19 +266,16 @@ func expectCancelled(ctx context.Context, t *check.T, who string, hangs mockdrup
 		defer close(gone)
 		send(leaving)
 	}()
-	waiting := func(e journal.Entry) bool { return e.Route == route.JSONRPC } // a bridge may discover first
-	reached := check.Within(ctx, t.Timeout/2, func() bool { return slices.ContainsFunc(t.Upstream.Journal(), waiting) })
-	t.Expect(reached).To(BeTrue(), check.Mismatch("a call of a method that hangs", "a request at the site", "none"))
-	leave()
-	<-gone
-	soon := time.Second
-	if t.UpstreamTimeout > 0 {
-		soon = min(soon, t.UpstreamTimeout/2) // later the bridge's own time-out would end the request
+	read := func() []journal.Entry { // a bridge may discover first
+		calls = slices.DeleteFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return e.Route != route.JSONRPC })
+		return calls
 	}
-	ended := check.Within(ctx, soon, func() bool {
-		return !slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return waiting(e) && e.End.IsZero() })
-	})
-	t.Expect(ended).To(BeTrue(), check.Mismatch(who, "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+	if check.Within(ctx, t.Timeout/2, func() bool { return len(read()) > 0 }); leaves || len(calls) == 0 {
+		leave()
+	}
+	<-gone
+	check.Within(ctx, within, func() bool { return !slices.ContainsFunc(read(), isOpen) })
+	return calls
 }
 
 // siteCookie is a cookie that the site sets in its responses to the bridge.

@@ -9,8 +9,8 @@ class Calls
     @catalogs = catalogs
   end
 
-  # Runs a tool once and returns the text of its result.
-  def run(tool, arguments, caller, watched)
+  # Runs a tool once and returns the text of its result; it is cancelled when the other end of watched closes.
+  def run(tool, arguments, caller, watched = nil)
     mismatches = tool.mismatches(parsed(arguments))
     raise invalid(tool, mismatches) unless mismatches.empty?
 

@@ -136,7 +136,7 @@ class Mcp
 
     tool = @catalogs.for(caller).catalog.tool(name)
     sent = JsonText.members(JsonText.members(request.body)["params"]).fetch("arguments", "{}")
-    Output.new(tool.output_schema).of(@calls.run(tool, sent, caller, request.io))
+    Output.new(tool.output_schema).of(@calls.run(tool, sent, caller)) # to its end, whether the client waits or not
   rescue Failure => e
     raise ProtocolError.new(-32_602, e.message) if %i[tool_not_found].include?(e.code) || (e.code == :access_denied && tool)
     raise unless tool && e.code != :authentication_required
