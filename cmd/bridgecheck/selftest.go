@@ -45,9 +45,9 @@ func newSelftest() *cobra.Command {
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that differ from the reference in the
 same way, or that break clauses of one area, the first is tested by every clause but the longest,
-and by these where it fails, the others by those that they fail; of correct variants several are in
-one bridge, and each is alone where that is blamed. --full tests every mutant as the first, and
-every variant alone. With --shard I/N machines share the mutants and variants: if all N shards end
+and by these where it fails, the others by those that they fail; correct variants are tested by all
+but the longest, several in one bridge, and each alone where that is blamed. --full tests every
+mutant as the first, and every variant alone and by every clause. With --shard I/N machines share the mutants and variants: if all N shards end
 with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was

@@ -11,9 +11,9 @@ import (
 
 // Narrower says what an entry is tested by. A mutant is tested by all but the longest checks, and by these where the golden sets
 // name them; of a selftest that is not full only the first of a mechanism and of an area is, for what such a change can touch shows
-// there, and the others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; where the selftest is
-// not full only the first of a mechanism is, and the others several in one bridge, by a few generated cases and not by the longest
-// checks.
+// there, and the others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; of a
+// selftest that is not full by all but the longest checks, and but for the first of a mechanism by a few generated cases, several in
+// one bridge.
 type Narrower struct {
 	golden Sets
 	full   bool
@@ -50,11 +50,16 @@ func NewNarrower(golden Sets, full bool) (*Narrower, error) {
 // Narrow narrows the options.
 func (n *Narrower) Narrow(o *engine.Options, m mutants.Mutant) {
 	switch correct, whole := len(m.Breaks) == 0, n.full || n.first[m.Name]; {
-	case whole && !correct:
+	case correct:
+		if !n.full {
+			o.Skip = n.long
+		}
+		if !whole {
+			o.Cases = fewCases
+		}
+	case whole:
 		o.Skip = except(n.long, slices.Concat(Expected(m, n.golden), m.MayFail))
-	case correct && !whole:
-		o.Skip, o.Cases = n.long, fewCases
-	case !correct:
+	default:
 		o.Only = Expected(m, n.golden)
 	}
 }
@@ -71,8 +76,8 @@ type Unit struct {
 // wholePlaces is how many places a run by nearly all clauses takes: more of them at once find the machine overloaded.
 const wholePlaces = 2
 
-// Units returns the entries in the units that are tested first: each alone, but for the correct variants that are not tested by
-// everything and can be in one bridge. Neighbours, which often change the same, are in different ones.
+// Units returns the entries in the units that are tested first: each alone, but for the correct variants that are tested by a few
+// generated cases and can be in one bridge. Neighbours, which often change the same, are in different ones.
 func (n *Narrower) Units(all []mutants.Mutant) []Unit {
 	var units []Unit
 	add := func(entries ...mutants.Mutant) {
