@@ -435,6 +435,7 @@ func (r Result) causeOf(f Finding) cause {
 	}
 	m := *e.Response
 	shape, code, valid := shapeOf(m)
+	_, encoded := header(m, "Content-Encoding")
 	mediaType := mediaTypeOf(m)
 	byMCP := strings.HasSuffix(e.Request.URL, "/mcp") // whose errors have the form of JSON-RPC
 	malformed := ""
@@ -463,6 +464,8 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: refusal, status: m.Status, code: code}
 	case m.Status >= 400:
 		return cause{kind: refusal, status: m.Status, code: code, expected: f.Expected}
+	case m.Status == 304: // which says that nothing changed
+		return own
 	case m.Status >= 300:
 		return cause{kind: redirect, status: m.Status}
 	case code != "" || !byMCP && isError(m):
@@ -475,7 +478,7 @@ func (r Result) causeOf(f Finding) cause {
 		return cause{kind: exposed}
 	case m.Body != "" && !isJSONType(mediaType):
 		return cause{kind: wrongType, mediaType: mediaType}
-	case m.Body != "" && !valid && m.Truncated == 0 && mediaType != "text/event-stream":
+	case m.Body != "" && !valid && m.Truncated == 0 && mediaType != "text/event-stream" && !encoded:
 		return cause{kind: invalidJSON}
 	case f.Expected != "":
 		return cause{kind: mismatch, status: m.Status, shape: shape, expected: f.Expected}

@@ -95,6 +95,7 @@ func TestGroups(t *testing.T) {
 		{"no content type", failing("a/1", "x", response(200, "", `{"tools":[]}`), ""), failing("b/2", "y", response(200, "", `{"tool":{}}`), ""), true, "a response with Content-Type missing"},
 		{"content that is no JSON", failing("a/1", "x", response(200, json, `{"tools":`), ""), failing("b/2", "y", response(200, json, `nothing`), ""), true, "a response with Content-Type application/json that is no JSON"},
 		{"redirects", failing("a/1", "x", response(302, "", ""), ""), failing("b/2", "y", response(302, "text/html", "moved"), ""), true, "302, a redirect"},
+		{"a version that does not change", failing("a/1", "not 304", response(304, "", ""), ""), failing("b/2", "not 304", response(304, "", ""), ""), false, ""},
 		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 with tools in place of 404 tool_not_found"},
 		{"errors with 200", failing("a/1", "404 tool_not_found", response(200, json, coded("x")), ""), failing("b/2", "400", response(200, json, coded("y")), ""), true, "errors with the status 200"},
 		{"errors as texts with 200", failing("access/no-cross-talk", "a refusal that names no tool", response(200, json, `{"error":"no"}`), ""), failing("invoke/unknown-404", "404 tool_not_found", response(200, json, `{"error":"no"}`), ""), true, "errors with the status 200"},

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/suites/check"
@@ -61,6 +62,20 @@ func OtherSpellings(name string) map[string]string {
 	}
 	maps.DeleteFunc(spellings, func(_, other string) bool { return other == "" || other == name })
 	return spellings
+}
+
+// Hyphenated is the first of the names that has an underscore, with a hyphen in place of each, which must not find it; "" where there is
+// none, or the other is listed, too.
+func Hyphenated(listed []string) string {
+	i := slices.IndexFunc(listed, func(name string) bool { return strings.Contains(name, "_") })
+	if i < 0 {
+		return ""
+	}
+	name := strings.ReplaceAll(listed[i], "_", "-")
+	if slices.Contains(listed, name) {
+		return ""
+	}
+	return name
 }
 
 // UncleanSpellings must not find the name either, and may be refused for their control characters before it is looked up.

@@ -142,8 +142,10 @@ func freshMutants() []Mutant {
 		{Name: "titles-kept-by-the-rest", Breaks: Clauses("fresh/schema-change"), MayFail: Clauses("fresh/version"), Origin: Peer,
 			Why:        "translated tools are remembered by all that JSON-RPC knows of them",
 			Middleware: keepMembers([]string{"description", "inputSchema", "outputSchema"}, "title", "annotations")},
+		{Name: "version-of-later-pages-by-names", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the first page is hashed whole, and names are enough for what follows",
+			Middleware: versionWithout(toLaterPage, "title", "description", "annotations", "inputSchema", "outputSchema")},
 		{Name: "version-without-annotations", Breaks: Clauses("fresh/version"), Origin: Peer,
-			Why: "the version is a hash of what callers need", Middleware: versionWithout("annotations")},
+			Why: "the version is a hash of what callers need", Middleware: versionWithout(toList, "annotations")},
 		{Name: "stale-marked-once", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "after a failed refresh the list counts as fresh for a while",
 			Middleware: markedOnce()},
 		{Name: "stale-marked-on-the-first-page", Breaks: Clauses("fresh/stale-on-error"), Origin: Peer, Why: "further pages have a handler of their own",
@@ -207,6 +209,12 @@ func freshMutants() []Mutant {
 					next = recodeReplies("-32602", -32099)(next)
 				}
 				return next.RoundTrip(r)
+			})},
+		{Name: "missing-parameter-teaches-nothing", MCP: true, Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "who leaves a parameter out has made a mistake of their own",
+			Transport: onReply(func(reply map[string]any) {
+				if e, ok := reply["error"].(map[string]any); ok && e["data"] == "Missing required parameter: also" {
+					e["code"] = -32099
+				}
 			})},
 		{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Middleware: onInvoke(func(x *exchange) {
@@ -290,7 +298,7 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "version-of-names-and-schemas", Breaks: Clauses("fresh/version"), Origin: Imagined,
-			Why: "the version is a hash of what validation needs", Middleware: versionWithout("title", "description", "annotations", "outputSchema")},
+			Why: "the version is a hash of what validation needs", Middleware: versionWithout(toList, "title", "description", "annotations", "outputSchema")},
 		{Name: "mcp-removed-tool-as-result", MCP: true, Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 			Why: "every error of JSON-RPC is the failure of a method", Middleware: markMCP,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -632,9 +640,12 @@ func (m *rpc) rest() *exchange {
 	return &x
 }
 
+// toLaterPage reports whether a request asks for a page of the list that is not the first.
+func toLaterPage(r *http.Request) bool { return toList(r) && r.URL.Query().Has("cursor") }
+
 // versionWithout gives a list the hash of its tools without some members as its version.
-func versionWithout(members ...string) middleware {
-	return onResponse(toList, func(x *exchange) {
+func versionWithout(matches func(*http.Request) bool, members ...string) middleware {
+	return onResponse(matches, func(x *exchange) {
 		whole := x.Request.Header.Get("If-None-Match")
 		if x.Status == http.StatusNotModified {
 			return

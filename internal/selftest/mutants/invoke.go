@@ -165,7 +165,7 @@ func invokeMutants() []Mutant {
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvalidResult(func(x *exchange) {
 					result := site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])["result"]
-					if len(encode(result)) > 32<<10 {
+					if len(encode(result)) > 64<<10 {
 						x.Set(http.StatusOK, map[string]any{"result": result})
 					}
 				})

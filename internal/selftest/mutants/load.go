@@ -26,6 +26,8 @@ func loadMutants() []Mutant {
 		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: coalesceCalls()},
 		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 			Transport: oneAtATime(isCall)},
+		{Name: "mcp-calls-in-turn", MCP: true, Breaks: Clauses("load/slow-method-isolated"), Origin: Peer, Why: "the messages of MCP are handled one after the other",
+			Middleware: markMCP, Transport: oneAtATime(func(r *http.Request) bool { return isCall(r) && fromMCP(r) })},
 		{Name: "fast-calls-wait-for-the-time-out", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer, Why: "a pool of connections to the site with a fixed size, and no limit on how many one method takes",
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				places := make(chan struct{}, 16)

@@ -261,6 +261,15 @@ func mcpMutants() []Mutant {
 			Middleware: refuseStatus(http.StatusNoContent, toMCPBy(http.MethodDelete))},
 		{Name: "mcp-session-ended-by-another", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "an SDK looks the session up by its id alone",
 			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return r.Method == http.MethodDelete && authorized(r) != "" })},
+		{Name: "mcp-session-ended-by-a-refused-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the session is taken out of the map before its owner is compared",
+			Middleware: inOwnedSession(func(_ http.ResponseWriter, r *http.Request, next http.Handler, owner string) (handled bool) {
+				if who := authorized(r); r.Method == http.MethodDelete && who != "" && who != owner {
+					ends := r.Clone(r.Context())
+					ends.Header.Set("Authorization", owner)
+					record(next, ends, nil)
+				}
+				return false
+			})},
 		{Name: "mcp-sessions-by-their-beginning", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "a column holds eight characters",
 			Middleware: sessionsByTheirBeginning()},
 		{Name: "mcp-any-session-listens", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "only the handler of messages looks the session up",

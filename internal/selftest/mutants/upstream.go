@@ -56,6 +56,11 @@ func upstreamMutants() []Mutant {
 				reply["id"] = call["id"]
 			}
 		})},
+		{Name: "errors-of-any-request", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "only a result has to be that of the request", Transport: onReplyTo(func(call, reply map[string]any) {
+			if _, ok := reply["error"].(map[string]any); ok && reply["id"] != nil {
+				reply["id"] = call["id"]
+			}
+		})},
 		{Name: "ids-compared-loosely", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "`$response['id'] == $id`: true equals any number",
 			Transport: onReplyTo(func(call, reply map[string]any) {
 				if reply["id"] == true {
@@ -198,6 +203,13 @@ func upstreamMutants() []Mutant {
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: resultsUnder(http.StatusInternalServerError)},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
+		{Name: "mcp-site-401-as-result", MCP: true, Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Why: "what a tool says is a result, and a refusal is said by the tool",
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Status == http.StatusUnauthorized {
+					m.Status = http.StatusOK
+					m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "Unauthorized"}}})
+				}
+			})},
 		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
 		{Name: "site-403-read-for-its-error", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Why: "a JSON-RPC error is looked for before the status",
 			Transport: onCallResponse(func(resp *http.Response) {
@@ -403,6 +415,12 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only", "invoke/runs-once"), Origin: Imagined,
 			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
+		{Name: "long-lists-validated-at-their-beginning", Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: "hundred elements show what a list holds",
+			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
+				if elements, _ := objectIn(decode(x.Sent), "arguments")["objects"].([]any); len(elements) > 100 && x.Status == http.StatusBadRequest {
+					site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})},
 		{Name: "mcp-arguments-validated-by-the-site", MCP: true, Breaks: Clauses("upstream/eager-validation"), Origin: Peer,
 			Why:            "the SDK's server has the schemas for its list alone",
 			SiteMiddleware: leaveToTheSite(func(string) bool { return true })},

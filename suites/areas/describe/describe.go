@@ -127,6 +127,9 @@ func nameExact(ctx context.Context, t *check.T) {
 		}
 		t.Row(check.Agent, "", what, func() { t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.BeRefusedWith(404)) })
 	}
+	if name := scenario.Hyphenated(listed); name != "" {
+		t.Row(check.Agent, "", "hyphens in place of underscores", func() { t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.BeRefusedWith(404)) })
+	}
 	for what, name := range check.InOrder(scenario.UncleanSpellings(known)) {
 		t.Row(check.Agent, "", what, func() { t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.BeClientError()) })
 	}

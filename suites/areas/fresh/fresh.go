@@ -527,8 +527,11 @@ func version(ctx context.Context, t *check.T) {
 		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"Accept-Encoding": {"gzip"}, "If-None-Match": {tag}}})
 		t.Expect(r).To(match.HaveStatus(304), "If-None-Match with the version of a compressed list")
 	}
+	far := tools[len(tools)-1].ID
+	farPage, _ := pageOf(ctx, t, t.ToolName(far))
 	reworded := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "")
 	reworded.Methods[0].Usage = "Arrived long ago" // as long as the text before
+	reworded.Methods[slices.IndexFunc(reworded.Methods, func(m fixtures.Method) bool { return m.ID == far })].Usage = "Was there before"
 	t.Drupal.Mock.SetSite(reworded)
 	if t.Await(ctx, func() bool {
 		tool := t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool()
@@ -538,6 +541,9 @@ func version(ctx context.Context, t *check.T) {
 		r := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {changed.Header.Get("ETag")}}})
 		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a description alone")
 		changed = r
+		_, farCursor := pageOf(ctx, t, t.ToolName(far))
+		later := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: farCursor, Header: http.Header{"If-None-Match": {farPage.Header.Get("ETag")}}})
+		t.Expect(later).NotTo(match.HaveStatus(304), "If-None-Match with the old version of a later page after a change of a description on it alone")
 		if slices.Contains(scenario.Listed(compressed, "Content-Encoding"), "gzip") {
 			t.Expect(zipped()).To(scenario.DecodeTo(r), "compressed, after a change of a description alone")
 		}
@@ -660,7 +666,10 @@ func schemaMismatch(ctx context.Context, t *check.T) {
 	if s, opened := t.MCPBeside(ctx, check.Agent); opened && !t.Several() { // by which a bridge may learn of it on another path
 		addArrival(ctx, t)
 		look(views)
-		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+		demanding := scenario.WithArrival(t.Drupal, scenario.ArrivalNew, "") // whose refusal has other words: a parameter is missing
+		also := fixtures.Param{Name: "also", Schema: fixtures.Raw(`{"type":"string"}`), Required: true}
+		demanding.Methods[0].Params = append([]fixtures.Param{also}, demanding.Methods[0].Params...)
+		t.Drupal.Mock.SetSite(demanding)
 		s.CallTool(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"}).MustMeet(match.Conform("a refusal", func(r *check.Response) string {
 			if result := r.RPCResult(); result == nil || result["isError"] == true {
 				return ""

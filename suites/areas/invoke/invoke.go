@@ -486,7 +486,7 @@ func outputMatchesSchema(ctx context.Context, t *check.T) {
 	if tested == 0 {
 		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool whose result breaks its output schema")
 	}
-	if large := fmt.Sprintf(`{"large":%q}`, strings.Repeat("x", 50_000)); tested > 0 { // which a bridge may not take the time to check
+	if large := fmt.Sprintf(`{"large":%q}`, strings.Repeat("x", 200_000)); tested > 0 { // which a bridge may not take the time to check
 		for _, tool := range scenario.MustFind(t, check.Agent, fixtures.Value) {
 			if jsonschema.Fits(tool.Output, exact.MustParse(large)) {
 				continue

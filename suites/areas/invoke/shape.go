@@ -103,6 +103,11 @@ func unknown404(ctx context.Context, t *check.T) {
 			})
 		}
 	}
+	if name := scenario.Hyphenated(listed); name != "" && t.Drupal != nil {
+		t.Row(call.Identity, "", "hyphens in place of underscores", func() {
+			t.Expect(t.As(call.Identity).Invoke(ctx, name, check.Args{})).To(match.BeRefused(404, "tool_not_found"))
+		})
+	}
 	for spelling, name := range check.InOrder(scenario.UncleanSpellings(call.Tool)) {
 		t.Row(call.Identity, "", spelling, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, check.Args{})).To(match.BeClientError()) })
 	}

@@ -230,6 +230,7 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 			callers = append(callers, of)
 		}
 	}
+	session, byMCP := t.MCPBeside(ctx, slow.Identity) // whose calls may wait for each other there
 	slowly.Delay = hold
 	disarm := t.Upstream.Arm(slowly)
 	t.Upstream.Mark()
@@ -239,7 +240,12 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 		defer t.Recover()
 		defer close(ended)
 		check.AtOnce(waiting, func(i int) {
-			if t.Call(ctx, callers[i%len(callers)]); time.Since(began) >= hold/12 { // a refusal comes at once
+			if byMCP && i == 0 {
+				session.CallTool(ctx, slow.Tool, slow.Object())
+			} else {
+				t.Call(ctx, callers[i%len(callers)])
+			}
+			if time.Since(began) >= hold/12 { // a refusal comes at once
 				firstEnded.CompareAndSwap(0, int64(time.Since(began)))
 			}
 		})
@@ -254,6 +260,11 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	t.Expect(reached).To(BeTrue(), check.Mismatch("32 calls of a slow method", "one of them at the site", "none"))
 	limit, late := hold, firstEnded.Load() != 0
 	responses := []*check.Response{t.As(check.Agent).List(ctx), t.Call(ctx, fast)}
+	each := fmt.Sprintf("the list took %v, the method %v", responses[0].Took.Round(time.Millisecond), responses[1].Took.Round(time.Millisecond))
+	if byMCP {
+		r := session.CallTool(ctx, fast.Tool, fast.Object())
+		responses, each = append(responses, r), fmt.Sprintf("%s, the method over MCP %v", each, r.Took.Round(time.Millisecond))
+	}
 	took := time.Since(began)
 	if at := time.Duration(firstEnded.Load()); at != 0 && !late {
 		limit = min(limit, at)
@@ -268,7 +279,6 @@ func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, 
 	})
 	t.Row(check.Agent, "", "time", func() {
 		inTime := fmt.Sprintf("their responses before those of the slow calls (%v)", limit.Round(time.Millisecond))
-		each := fmt.Sprintf("the list took %v, the method %v", responses[0].Took.Round(time.Millisecond), responses[1].Took.Round(time.Millisecond))
 		t.Expect(took).To(BeNumerically("<", limit), check.Mismatch("list and a fast method while 32 calls wait", inTime, fmt.Sprintf("them after %v: %s", took.Round(time.Millisecond), each)))
 	})
 }

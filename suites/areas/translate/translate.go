@@ -177,6 +177,7 @@ func requiredDefault(ctx context.Context, t *check.T) {
 	const within = "type.required_within"
 	if _, listed := types.listing.Find(t.ToolName(within)); listed { // its schema is of Draft 3: a bridge may leave it out
 		types.test(fieldCase{within, "address", []string{`{"street":"Main Road"}`}, []string{`{"city":"Bern"}`}})
+		types.test(fieldCase{within, "others", []string{`[{"street":"Main Road"}]`}, []string{`[{}]`}})
 	}
 	for _, m := range types.site.Methods {
 		for _, p := range m.Params {

@@ -72,6 +72,15 @@ var mismatchedResponses = []scenario.SiteFailure{
 
 func idMismatch(ctx context.Context, t *check.T) {
 	eachRefused(ctx, t, mismatchedResponses, scenario.MustRun(ctx, t), beUpstreamError())
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Fail) {
+		if tool.Fails().Code == scenario.RPCInvalidParams { // whose own response is 400
+			refused := check.AsAgent(tool.Name)
+			refused.Arguments = client.Encode(tool.Arguments)
+			t.Call(ctx, refused).MustMeet(match.HaveStatus(http.StatusBadRequest), "invoke/*", "errors/*")
+			eachFailure(ctx, t, []scenario.SiteFailure{{Name: "an error with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}}}, refused, beUpstreamError())
+			break
+		}
+	}
 	failing := scenario.FailingTool(t)
 	call := check.AsAgent(t.ToolName(failing.ID))
 	plain := t.Call(ctx, call)
@@ -229,9 +238,9 @@ func authError(ctx context.Context, t *check.T) {
 			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 			if s, opened := t.MCPBeside(ctx, call.Identity); opened && row.status == http.StatusUnauthorized {
-				if r := s.CallTool(ctx, call.Tool, call.Object()); r.Status == http.StatusUnauthorized {
-					t.Expect(r).To(match.MatchWhere("a challenge in WWW-Authenticate", func(r *check.Response) bool { return r.Header.Get("WWW-Authenticate") != "" }), "tools/call")
-				}
+				t.Expect(s.CallTool(ctx, call.Tool, call.Object())).To(match.MatchWhere("401 with a challenge in WWW-Authenticate", func(r *check.Response) bool {
+					return r.Status == http.StatusUnauthorized && r.Header.Get("WWW-Authenticate") != ""
+				}), "tools/call")
 			}
 		})
 	}

@@ -155,6 +155,11 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	}
 	lists := t.ToolName(scenario.Lists)
 	if _, shown := t.As(check.Agent).MustListShared(ctx).Find(lists); shown { // what is generated has its members in one order
+		long := check.Args{"tags": []any{"w"}, "objects": append(slices.Repeat([]any{map[string]any{"id": 1}}, 300), map[string]any{})}
+		t.Row(check.Agent, lists, "an invalid element at the end of a list of 301", func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).Invoke(ctx, lists, long)).To(haveCalledNothing(t.Upstream, scenario.Lists))
+		})
 		alike := `{"name":` + string(client.Encode(lists)) + `,"arguments":{"tags":["w"],"unlike":[{"a":1,"b":[]},{"b":[],"a":1}]}}`
 		t.Row(check.Agent, lists, "uniqueItems, of objects that differ in the order of their members", func() {
 			t.Drupal.Mark()
