@@ -34,7 +34,7 @@ func (b bridge) isStarter() bool { return b.source != b.directory }
 // beside it, no clause fails for the replacements in that: the contract leaves open what they change.
 var bridges = []bridge{
 	{"php", "../../internal/starter/php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"}},
-	{"python", "python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
+	{"python", "python", "python3", []string{"-c", "import sys, starlette, uvicorn, httptools, aiohttp, jsonschema; sys.exit(sys.version_info < (3, 11))"}},
 	{"ruby", "ruby", "ruby", []string{"-e", "exit((RUBY_VERSION.split('.').map(&:to_i) <=> [3, 1]) >= 0)"}},
 }
 

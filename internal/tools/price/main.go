@@ -34,14 +34,14 @@ func (f figures) cpu() int64 { return f.HarnessMS + f.BridgeMS }
 // run is one kind of bridge, and what has to be there for it.
 type run struct {
 	name    string
-	needs   string                                 // a program; "": none
+	needs   []string                               // a command that succeeds where it is there; nil: nothing
 	prepare func(bc, dir string) ([]string, error) // the arguments of run, and where it runs
 }
 
 var runs = []run{
-	{"in process", "", func(string, string) ([]string, error) { return nil, nil }},
-	{"reference by --exec", "", func(bc, _ string) ([]string, error) { return []string{"--exec", bc + " bridge"}, nil }},
-	{"Go starter", "go", func(bc, dir string) ([]string, error) {
+	{"in process", nil, func(string, string) ([]string, error) { return nil, nil }},
+	{"reference by --exec", nil, func(bc, _ string) ([]string, error) { return []string{"--exec", bc + " bridge"}, nil }},
+	{"Go starter", []string{"go", "version"}, func(bc, dir string) ([]string, error) {
 		args, err := starter("go")(bc, dir)
 		if err != nil {
 			return nil, err
@@ -50,10 +50,10 @@ var runs = []run{
 		build.Dir = dir
 		return append(args, "--exec", "./bridge"), said(build)
 	}},
-	{"Node starter", "node", starter("node")},
-	{"PHP starter", "php", starter("php")},
-	{"Python starter", "python3", starter("python")},
-	{"test/bridges/python", "python3", func(_, dir string) ([]string, error) {
+	{"Node starter", []string{"node", "--version"}, starter("node")},
+	{"PHP starter", []string{"php", "--version"}, starter("php")},
+	{"Python starter", []string{"python3", "--version"}, starter("python")},
+	{"test/bridges/python", []string{"python3", "-c", "import starlette, uvicorn, httptools, aiohttp, jsonschema"}, func(_, dir string) ([]string, error) {
 		return []string{"--config", "bridgecheck.yaml"}, os.CopyFS(dir, os.DirFS("test/bridges/python"))
 	}},
 }
@@ -100,9 +100,11 @@ func measure(bc, against, only string, write bool) error {
 		if !strings.Contains(r.name, only) {
 			continue
 		}
-		if _, err := exec.LookPath(r.needs); r.needs != "" && err != nil {
-			fmt.Printf("%-22s SKIPPED: %s is missing\n", r.name, r.needs)
-			continue
+		if r.needs != nil {
+			if err := exec.Command(r.needs[0], r.needs[1:]...).Run(); err != nil {
+				fmt.Printf("%-22s SKIPPED: %s: %v\n", r.name, strings.Join(r.needs, " "), err)
+				continue
+			}
 		}
 		now, err := r.take(bc)
 		if err != nil {
