@@ -83,7 +83,14 @@ func (a *Response) Outcome() string {
 	case a.Err != nil:
 		return fmt.Sprintf("%d, then %v", a.Status, a.Err)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, exact.Cut(OneLine(string(a.Body)), 200)))
+	came := strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, exact.Cut(OneLine(string(a.Body)), 200)))
+	if bytes.HasPrefix(a.Body, []byte("{")) && a.Header.Get("Content-Encoding") == "" { // the beginning does not show what is wrong behind it
+		_, err := a.JSON()
+		if _, never := err.(unread); err != nil && !never {
+			came += fmt.Sprintf(", which is no valid JSON: %v", err)
+		}
+	}
+	return came
 }
 
 // OneLine is a text without line breaks and repeated spaces.

@@ -111,6 +111,16 @@ func mcpMutants() []Mutant {
 					}
 				}
 			})},
+		{Name: "mcp-texts-without-a-schema-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "what a schema describes is for programs, and the rest for models",
+			Middleware: onCallResult(func(r map[string]any) {
+				content, _ := r["content"].([]any)
+				for _, block := range content {
+					b, _ := block.(map[string]any)
+					if text, _ := b["text"].(string); r["structuredContent"] == nil && len(text) > 20_000 {
+						b["text"] = text[:20_000] + "… (shortened)"
+					}
+				}
+			})},
 		{Name: "mcp-runs-bad-arguments", MCP: true, Breaks: Clauses("mcp/parity", "mcp/invalid-arguments", "mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})

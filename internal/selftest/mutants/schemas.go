@@ -173,6 +173,8 @@ func translateMutants() []Mutant {
 		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer,
 			Why:        "a boolean is no list, and is dropped before its property's name is taken",
 			Middleware: onParameter("type.required_within", "address", without("required"))},
+		{Name: "required-within-lists-lost", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "the objects of a list have no property whose name is taken",
+			Middleware: onParameter("type.required_within", "others", func(s map[string]any) { without("required")(objectIn(s, "items")) })},
 		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer,
 			Why:        "the rules are looked up before the items of a list are made",
 			Middleware: onParameter("type.custom", "places", func(s map[string]any) { s["items"] = map[string]any{} })},
@@ -193,6 +195,12 @@ func translateMutants() []Mutant {
 			Middleware: onMCPTool(func(t tool) {
 				if t["name"] == "bad.string_hints" {
 					t["annotations"] = map[string]any{"readOnlyHint": "yes", "destructiveHint": 1, "idempotentHint": nil}
+				}
+			})},
+		{Name: "outputs-as-deep-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "what a method takes is bounded, and what it gives is copied",
+			Middleware: onTool(func(t tool) {
+				if t["name"] == "bad.string_hints" {
+					t["outputSchema"] = objectsWithin(70)
 				}
 			})},
 		{Name: "sixty-levels-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a schema is deep and not large, and so within the bound of its size", Middleware: listsAlso("bad.deep", objectsWithin(60))},

@@ -13,6 +13,9 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/client"
 	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
@@ -40,6 +43,7 @@ func parity(ctx context.Context, t *check.T) {
 	}
 	if t.Drupal != nil && len(spoken) > 0 {
 		callsAtOnce(ctx, t, spoken[0])
+		longText(ctx, t, spoken[0])
 		// Who sees the methods that the area mapping adds.
 		sameCallsOfOutsiders(ctx, t, spoken[0])
 		sameTools(ctx, t, spoken[0], t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
@@ -198,6 +202,23 @@ func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
 			}
 		}
 	})
+}
+
+// longText compares the result of tools/call and of invoke where it is a long document that no outputSchema describes.
+func longText(ctx context.Context, t *check.T, revision check.Revision) {
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
+		if tool.Output != nil {
+			continue
+		}
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Result, Route: route.JSONRPC, Body: longDocument})()
+		t.For(check.Agent, tool.Name, func() {
+			want, there := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).Member("result")
+			if there { // else invoke/result-exact fails
+				t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, tool.Arguments)).To(haveResultOf(want), "a long result, in %s", revision)
+			}
+		})
+		return
+	}
 }
 
 // repeatAsText matches a result of tools/call whose text, which models read, says what its structuredContent says.

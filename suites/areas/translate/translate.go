@@ -288,11 +288,13 @@ func oneBadTool(ctx context.Context, t *check.T) {
 	for _, tool := range listing.Tools() {
 		t.For(check.Agent, tool.Name(), func() {
 			fault := scenario.ToolFault(tool)
-			if depth := jsonschema.Depth(tool["inputSchema"]); fault == "" && depth > 60 {
-				fault = fmt.Sprintf("its inputSchema has %d levels", depth)
-			}
-			if size := jsonschema.Size(tool["inputSchema"]); fault == "" && size > 1<<20 {
-				fault = fmt.Sprintf("its inputSchema has %d bytes", size)
+			for _, member := range []string{"inputSchema", "outputSchema"} {
+				if depth := jsonschema.Depth(tool[member]); fault == "" && depth > 60 {
+					fault = fmt.Sprintf("its %s has %d levels", member, depth)
+				}
+				if size := jsonschema.Size(tool[member]); fault == "" && size > 1<<20 {
+					fault = fmt.Sprintf("its %s has %d bytes", member, size)
+				}
 			}
 			t.Blame(listing.PageOf(tool.Name()))
 			t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))

@@ -123,7 +123,7 @@ func eagerValidation(ctx context.Context, t *check.T) {
 	}{
 		{"a required parameter missing", t.As(check.Agent), check.Args{}},
 		{"a wrong type", t.As(check.Agent), echo.Arguments(map[string]any{"no": "string"})},
-		{"a wrong type, of 20 KB", t.As(check.Agent), echo.Arguments(map[string]any{"no": strings.Repeat("string", 20<<10/6)})},
+		{"a wrong type, of 90 KB", t.As(check.Agent), echo.Arguments(map[string]any{"no": strings.Repeat("string", 90<<10/6)})},
 		{"a wrong type, in a caller's first request", newcomer, echo.Arguments(map[string]any{"no": "string"})},
 	} {
 		t.Row(row.caller.Who, t.ToolName(echo.ID), row.name, func() {
