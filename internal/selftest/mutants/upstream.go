@@ -56,11 +56,6 @@ func upstreamMutants() []Mutant {
 				reply["id"] = call["id"]
 			}
 		})},
-		{Name: "errors-of-any-request", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "only a result has to be that of the request", Transport: onReplyTo(func(call, reply map[string]any) {
-			if _, ok := reply["error"].(map[string]any); ok && reply["id"] != nil {
-				reply["id"] = call["id"]
-			}
-		})},
 		{Name: "ids-compared-loosely", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Why: "`$response['id'] == $id`: true equals any number",
 			Transport: onReplyTo(func(call, reply map[string]any) {
 				if reply["id"] == true {

@@ -72,15 +72,6 @@ var mismatchedResponses = []scenario.SiteFailure{
 
 func idMismatch(ctx context.Context, t *check.T) {
 	eachRefused(ctx, t, mismatchedResponses, scenario.MustRun(ctx, t), beUpstreamError())
-	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Fail) {
-		if tool.Fails().Code == scenario.RPCInvalidParams { // whose own response is 400
-			refused := check.AsAgent(tool.Name)
-			refused.Arguments = client.Encode(tool.Arguments)
-			t.Call(ctx, refused).MustMeet(match.HaveStatus(http.StatusBadRequest), "invoke/*", "errors/*")
-			eachFailure(ctx, t, []scenario.SiteFailure{{Name: "an error with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}}}, refused, beUpstreamError())
-			break
-		}
-	}
 	failing := scenario.FailingTool(t)
 	call := check.AsAgent(t.ToolName(failing.ID))
 	plain := t.Call(ctx, call)
