@@ -47,7 +47,8 @@ must fail nothing. It prints what needs attention. Of mutants that differ from t
 same way, or that break clauses of one area, the first is tested by every clause but the longest,
 and by these where it fails, the others by those that they fail; correct variants are tested by all
 but the longest, several in one bridge, and each alone where that is blamed. --full tests every
-mutant as the first, and every variant alone and by every clause. With --shard I/N machines share the mutants and variants: if all N shards end
+mutant as the first, and every variant alone and by every clause. With --shard I/N machines share
+the mutants and variants: if all N shards end
 with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was

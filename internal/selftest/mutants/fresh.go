@@ -142,7 +142,8 @@ func freshMutants() []Mutant {
 		{Name: "titles-kept-by-the-rest", Breaks: Clauses("fresh/schema-change"), MayFail: Clauses("fresh/version"), Origin: Peer,
 			Why:        "translated tools are remembered by all that JSON-RPC knows of them",
 			Middleware: keepMembers([]string{"description", "inputSchema", "outputSchema"}, "title", "annotations")},
-		{Name: "version-of-later-pages-by-names", Breaks: Clauses("fresh/version"), Origin: Peer, Why: "the first page is hashed whole, and names are enough for what follows",
+		{Name: "version-of-later-pages-by-names", Breaks: Clauses("fresh/version"), Origin: Peer,
+			Why:        "the first page is hashed whole, and names are enough for what follows",
 			Middleware: versionWithout(toLaterPage, "title", "description", "annotations", "inputSchema", "outputSchema")},
 		{Name: "version-without-annotations", Breaks: Clauses("fresh/version"), Origin: Peer,
 			Why: "the version is a hash of what callers need", Middleware: versionWithout(toList, "annotations")},
@@ -210,7 +211,8 @@ func freshMutants() []Mutant {
 				}
 				return next.RoundTrip(r)
 			})},
-		{Name: "missing-parameter-teaches-nothing", MCP: true, Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "who leaves a parameter out has made a mistake of their own",
+		{Name: "missing-parameter-teaches-nothing", MCP: true, Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer,
+			Why: "who leaves a parameter out has made a mistake of their own",
 			Transport: onReply(func(reply map[string]any) {
 				if e, ok := reply["error"].(map[string]any); ok && e["data"] == "Missing required parameter: also" {
 					e["code"] = -32099

@@ -111,7 +111,8 @@ func mcpMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "mcp-texts-without-a-schema-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "what a schema describes is for programs, and the rest for models",
+		{Name: "mcp-texts-without-a-schema-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Why: "what a schema describes is for programs, and the rest for models",
 			Middleware: onCallResult(func(r map[string]any) {
 				content, _ := r["content"].([]any)
 				for _, block := range content {
@@ -271,7 +272,8 @@ func mcpMutants() []Mutant {
 			Middleware: refuseStatus(http.StatusNoContent, toMCPBy(http.MethodDelete))},
 		{Name: "mcp-session-ended-by-another", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "an SDK looks the session up by its id alone",
 			Middleware: actAsSessionOwner(func(r *http.Request, _ string) bool { return r.Method == http.MethodDelete && authorized(r) != "" })},
-		{Name: "mcp-session-ended-by-a-refused-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the session is taken out of the map before its owner is compared",
+		{Name: "mcp-session-ended-by-a-refused-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
+			Why: "the session is taken out of the map before its owner is compared",
 			Middleware: inOwnedSession(func(_ http.ResponseWriter, r *http.Request, next http.Handler, owner string) (handled bool) {
 				if who := authorized(r); r.Method == http.MethodDelete && who != "" && who != owner {
 					ends := r.Clone(r.Context())

@@ -173,7 +173,8 @@ func translateMutants() []Mutant {
 		{Name: "required-within-lost", Breaks: Clauses("translate/required-default"), Origin: Peer,
 			Why:        "a boolean is no list, and is dropped before its property's name is taken",
 			Middleware: onParameter("type.required_within", "address", without("required"))},
-		{Name: "required-within-lists-lost", Breaks: Clauses("translate/required-default"), Origin: Peer, Why: "the objects of a list have no property whose name is taken",
+		{Name: "required-within-lists-lost", Breaks: Clauses("translate/required-default"), Origin: Peer,
+			Why:        "the objects of a list have no property whose name is taken",
 			Middleware: onParameter("type.required_within", "others", func(s map[string]any) { without("required")(objectIn(s, "items")) })},
 		{Name: "custom-type-of-one-value-alone", Breaks: Clauses("translate/custom-type"), Origin: Peer,
 			Why:        "the rules are looked up before the items of a list are made",
@@ -197,7 +198,8 @@ func translateMutants() []Mutant {
 					t["annotations"] = map[string]any{"readOnlyHint": "yes", "destructiveHint": 1, "idempotentHint": nil}
 				}
 			})},
-		{Name: "outputs-as-deep-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "what a method takes is bounded, and what it gives is copied",
+		{Name: "outputs-as-deep-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer,
+			Why: "what a method takes is bounded, and what it gives is copied",
 			Middleware: onTool(func(t tool) {
 				if t["name"] == "bad.string_hints" {
 					t["outputSchema"] = objectsWithin(70)

@@ -198,7 +198,8 @@ func upstreamMutants() []Mutant {
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: resultsUnder(http.StatusInternalServerError)},
 		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
-		{Name: "mcp-site-401-as-result", MCP: true, Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Why: "what a tool says is a result, and a refusal is said by the tool",
+		{Name: "mcp-site-401-as-result", MCP: true, Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer,
+			Why: "what a tool says is a result, and a refusal is said by the tool",
 			Middleware: onRPC("tools/call", func(m *rpc) {
 				if m.Status == http.StatusUnauthorized {
 					m.Status = http.StatusOK

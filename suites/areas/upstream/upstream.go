@@ -228,7 +228,8 @@ func expectCancelled(ctx context.Context, t *check.T, who string, hangs mockdrup
 	}
 	calls := callsOf(ctx, t, hangs, true, soon, send)
 	t.Expect(calls).NotTo(BeEmpty(), check.Mismatch("a call of a method that hangs", "a request at the site", "none"))
-	t.Expect(slices.ContainsFunc(calls, isOpen)).To(BeFalse(), check.Mismatch(who, "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+	t.Expect(slices.ContainsFunc(calls, isOpen)).To(BeFalse(),
+		check.Mismatch(who, "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
 }
 
 // expectNotCancelled expects that a call of an MCP session gets the site's response, as where its client waits for that, when its
@@ -250,7 +251,8 @@ func expectNotCancelled(ctx context.Context, t *check.T, call check.Invocation) 
 			return // without a call that works nothing is known of one whose client has gone
 		}
 		t.Expect(slices.ContainsFunc(callsOf(ctx, t, slow, true, t.Timeout/2, send), isCut)).To(BeFalse(),
-			check.Mismatch("a client of an MCP session that disconnects", "the site's response to its call, which is not cancelled", "its request to the site ended before the response"))
+			check.Mismatch("a client of an MCP session that disconnects", "the site's response to its call, which is not cancelled",
+				"its request to the site ended before the response"))
 		return
 	}
 }
@@ -260,7 +262,8 @@ func isOpen(e journal.Entry) bool { return e.End.IsZero() }
 
 // callsOf sends what causes calls at a site that is slow, disconnects as soon as the site has one if leaves is set, and returns the
 // calls when they have ended, or after the time.
-func callsOf(ctx context.Context, t *check.T, slow mockdrupal.Fault, leaves bool, within time.Duration, send func(leaving context.Context)) (calls []journal.Entry) {
+func callsOf(ctx context.Context, t *check.T, slow mockdrupal.Fault, leaves bool, within time.Duration,
+	send func(leaving context.Context)) (calls []journal.Entry) {
 	defer t.Upstream.Arm(slow)()
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
