@@ -14,6 +14,7 @@ import (
 type outcome struct {
 	contract        *contract.Contract
 	selected        []string // the clauses that the pass tests, in the order of the contract
+	claims          []string // the bridge's capabilities
 	cut             bool     // the run ended before all were tested
 	unauthenticated bool     // the bridge refuses the agent that the run was given
 	results         map[string]reports.Result
@@ -143,6 +144,9 @@ func (c *outcome) inOrder() []reports.Result {
 			r = check.NewResult(clause)
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, notReached, []reports.Exchange{}
 			r.Remedy = ""
+			if needs := check.Requires(clause); slices.Contains(c.claims, "tools") && !slices.Contains(c.claims, needs) {
+				r.Verdict, r.Message = reports.NotApplicable, "the bridge does not claim the capability "+needs
+			}
 		}
 		results = append(results, r)
 	}

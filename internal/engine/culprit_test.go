@@ -73,3 +73,14 @@ func TestCulpritRuleOfACircle(t *testing.T) {
 	must.Expect(t, r.results[a].Verdict == reports.Fail && r.results[b].Verdict == reports.NotTestable,
 		"the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
 }
+
+// What does not apply needs no test: a run that ends early leaves it not applicable, as a whole run does.
+func TestWhatWasNotReachedAndDoesNotApply(t *testing.T) {
+	o := outcome{contract: must.Get(contract.Load())(t), selected: []string{"list/answers-json", "mcp/initialize", "auth/right-token"}, claims: []string{"tools", "mcp"}}
+	var got []reports.Verdict
+	for _, r := range o.inOrder() {
+		got = append(got, r.Verdict)
+	}
+	want := []reports.Verdict{reports.NotTestable, reports.NotTestable, reports.NotApplicable}
+	must.Expect(t, slices.Equal(got, want), "the verdicts are %v, want %v", got, want)
+}

@@ -163,7 +163,7 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 	}
 	joined := *first.Report
 	var all []*reports.Report
-	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, progress: progress}
+	o := &outcome{contract: at, selected: first.Selected, claims: first.Report.Capabilities, results: map[string]reports.Result{}, progress: progress}
 	for _, p := range parts {
 		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != at.Revision {
 			return nil, nil, errors.New("the parts do not test the same clauses: run them with the same options and one bridgecheck")
