@@ -72,5 +72,5 @@ func TestAMockThatWasInTimeContradictsTheBridge(t *testing.T) {
 	must.Equal(t, run.Carried(), "", "what is carried while the authorization server hangs")
 	issuer.Misbehave(authserver.None)
 	check(late).exemptIfSiteFailed()
-	must.Has(t, run.Carried(), "the mock was late", "what is carried")
+	must.Has(t, run.Carried(), "a time-out of the site", "what is carried")
 }
