@@ -136,6 +136,12 @@ func listMutants() []Mutant {
 					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
 				}
 			})},
+		{Name: "empty-page-behind-three", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer, Why: "the pages are counted while they are made, and one too many",
+			Middleware: atTheEnd(func(p *page) {
+				if end := offset(p.Cursor) + len(p.Tools); end == 150 {
+					p.Object["nextCursor"] = cursorAt(end)
+				}
+			})},
 		{Name: "empty-site-404", Breaks: Clauses("list/empty-site"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if tools, ok := x.Object()["tools"].([]any); ok && len(tools) == 0 && x.Request.URL.Query().Get("cursor") == "" {
