@@ -80,11 +80,14 @@ func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
 	if all < elapsed/2 {
 		return worst, ""
 	}
-	who := "the bridge, or its site, is slow"
-	if o.run.Upstream != nil && worst.AtSite > worst.Waited/2 {
+	who, bySite := "the bridge, or its site, is slow", o.run.Upstream != nil && worst.AtSite > worst.Waited/2
+	if bySite {
 		who = "the site behind the bridge is slow"
 	} else if o.run.Upstream != nil {
 		who = "the bridge is slow, not its site"
+	}
+	if machine := o.run.Overloaded(); machine != "" {
+		who = machine + ", or " + who
 	}
 	during := ""
 	if worst.During != "" { // which may have asked for as much as a list of 10,000 tools
@@ -92,7 +95,7 @@ func (o *outlook) slow(elapsed time.Duration) (patience.Slowness, string) {
 	}
 	why := fmt.Sprintf("%s: %s %s took %s%s; give a shorter --timeout to count that as a failure, --run-timeout %.0fm, or --sample 10 to test less", who,
 		worst.Slowest.Method, worst.Slowest.Path, patience.Rounded(worst.Slowest.Took), during, o.enough().Minutes())
-	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
+	if worst.Waited < all*4/5 || bySite {
 		worst.Kind = ""
 	}
 	return worst, why

@@ -301,6 +301,14 @@ func (s *Scope) ExemptIfLate() {
 	}
 }
 
+// Overloaded says of how little of a processor this process gets, where a bridge in its place may be slow for that alone; "": of enough.
+func (r *Run) Overloaded() string {
+	if share := r.lateness.share(); share < littleShare {
+		return fmt.Sprintf("the machine is overloaded: this process gets %.0f %% of a processor", 100*share)
+	}
+	return ""
+}
+
 // Undisturbed reports whether this process got its turns in time since a time, and gets a processor now.
 func (s *Scope) Undisturbed(since time.Time) bool {
 	return len(s.run.lateness.turnsSince(since)) == 0 && processor.Granted(10) > freeShare
