@@ -88,7 +88,8 @@ func describeMutants() []Mutant {
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
 				return len(requested) != len(name) && strings.EqualFold(requested, name)
 			})},
-		{Name: "describe-takes-hyphens-for-underscores", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "models mix them up",
+		{Name: "describe-takes-hyphens-for-underscores", Breaks: Clauses("describe/name-exact"), MayFail: Clauses("describe/answers-tool"), Origin: Peer,
+			Why:        "models mix them up",
 			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, "_", "-") == requested })},
 		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: looseLookup(toDescribe, strings.EqualFold)},
 		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "some clients replace the dots of names",

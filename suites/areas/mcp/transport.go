@@ -278,8 +278,10 @@ func notEndedBy(ctx context.Context, t *check.T, s *check.Session, who check.Ide
 	if slices.Equal(check.ListAllTools(ctx, other.MCP(ctx, s.Revision)).Names(), check.ListAllTools(ctx, s).Names()) {
 		return // the bridge may act as one account whoever calls
 	}
-	deleted(ctx, &check.Session{Client: other, Revision: s.Revision, ID: s.ID})
-	t.Row(s.Client.Who, "", "after DELETE by another caller", func() { t.Expect(s.ListTools(ctx, "")).To(HaveTools()) })
+	lasting := opened(s.Client.MCP(ctx, s.Revision))                              // which has not ended by itself
+	own := &check.Session{Client: s.Client, Revision: s.Revision, ID: lasting.ID} // it is not opened again
+	deleted(ctx, &check.Session{Client: other, Revision: own.Revision, ID: own.ID})
+	t.Row(s.Client.Who, "", "after DELETE by another caller", func() { t.Expect(own.ListTools(ctx, "")).To(HaveTools()) })
 }
 
 // ranAs reports whether a method ran for an account since the last Mark.
