@@ -48,8 +48,7 @@ same way, or that break clauses of one area, the first is tested by every clause
 and by these where it fails, the others by those that they fail; correct variants are tested by all
 but the longest, several in one bridge, and each alone where that is blamed. --full tests every
 mutant as the first, and every variant alone and by every clause. With --shard I/N machines share
-the mutants and variants: if all N shards end
-with 0, so does the whole.
+the mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, the reports of 98 of 100 begin with

@@ -145,7 +145,7 @@ func (c *outcome) inOrder() []reports.Result {
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, notReached, []reports.Exchange{}
 			r.Remedy = ""
 			if needs := check.Requires(clause); slices.Contains(c.claims, "tools") && !slices.Contains(c.claims, needs) {
-				r.Verdict, r.Message = reports.NotApplicable, "the bridge does not claim the capability "+needs
+				r.Verdict, r.Message = reports.NotApplicable, check.NotClaimed(needs)
 			}
 		}
 		results = append(results, r)

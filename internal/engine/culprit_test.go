@@ -76,7 +76,10 @@ func TestCulpritRuleOfACircle(t *testing.T) {
 
 // What does not apply needs no test: a run that ends early leaves it not applicable, as a whole run does.
 func TestWhatWasNotReachedAndDoesNotApply(t *testing.T) {
-	o := outcome{contract: must.Get(contract.Load())(t), selected: []string{"list/answers-json", "mcp/initialize", "auth/right-token"}, claims: []string{"tools", "mcp"}}
+	o := outcome{
+		contract: must.Get(contract.Load())(t), claims: []string{"tools", "mcp"},
+		selected: []string{"list/answers-json", "mcp/initialize", "auth/right-token"},
+	}
 	var got []reports.Verdict
 	for _, r := range o.inOrder() {
 		got = append(got, r.Verdict)

@@ -11,9 +11,9 @@ import (
 
 // Narrower says what an entry is tested by. A mutant is tested by all but the longest checks, and by these where the golden sets
 // name them; of a selftest that is not full only the first of a mechanism and of an area is, for what such a change can touch shows
-// there, and the others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; of a
-// selftest that is not full by all but the longest checks, and but for the first of a mechanism by a few generated cases, several in
-// one bridge.
+// there, and the others by the clauses that fail of them, as the golden sets say. A correct variant is tested by everything; where
+// the selftest is not full, by all but the longest checks and by a few generated cases, several variants in one bridge. The first of
+// each mechanism is then in a bridge of its own, and tested by all generated cases.
 type Narrower struct {
 	golden Sets
 	full   bool

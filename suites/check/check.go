@@ -238,7 +238,7 @@ func (t *T) gate(clause contract.Clause, c Check) {
 		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge speaks MCP on stdio alone"}})
 	}
 	if needs := t.Lacks(clause, c); needs != "" {
-		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge does not claim the capability " + needs}})
+		End(Ending{Kind: Inapplicable, Why: Finding{Subject: NotClaimed(needs)}})
 	}
 	if who := strings.Fields(clause.Clients); len(who) > 0 && t.Clients != nil &&
 		!slices.ContainsFunc(who, func(c string) bool { return slices.Contains(t.Clients, c) }) {
@@ -247,6 +247,11 @@ func (t *T) gate(clause contract.Clause, c Check) {
 	if t.NotABridge != "" {
 		t.Fail(Finding{Subject: t.NotABridge})
 	}
+}
+
+// NotClaimed is why a clause that needs the capability does not apply.
+func NotClaimed(capability string) string {
+	return "the bridge does not claim the capability " + capability
 }
 
 // Requires is the capability that a clause stands under. Clauses on the three endpoints that name none need those.

@@ -296,12 +296,13 @@ func (s *Scope) ExemptIfLate() {
 		s.exemptOverload(fmt.Sprintf("this process got its turn %s late", Rounded(by)))
 		return
 	}
-	if share := s.run.lateness.share(); share < littleShare {
-		s.exemptOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
+	if why := s.run.Overloaded(); why != "" {
+		s.Exempt(why + freeCores)
 	}
 }
 
-// Overloaded says of how little of a processor this process gets, where a bridge in its place may be slow for that alone; "": of enough.
+// Overloaded says that this process gets so little of a processor that a bridge in its place may be slow for that alone; "": it gets
+// enough.
 func (r *Run) Overloaded() string {
 	if share := r.lateness.share(); share < littleShare {
 		return fmt.Sprintf("the machine is overloaded: this process gets %.0f %% of a processor", 100*share)
@@ -342,6 +343,9 @@ func (s *Scope) ExemptIfCrowded() {
 	}
 }
 
+// freeCores is what helps on a machine that is overloaded.
+const freeCores = "; run it again with free cores"
+
 func (s *Scope) exemptOverload(seen string) {
-	s.Exempt("the machine is overloaded: " + seen + "; run it again with free cores")
+	s.Exempt("the machine is overloaded: " + seen + freeCores)
 }

@@ -72,7 +72,7 @@ func (p *Timeouts) carried() string {
 	case len(p.slowKinds) > 0:
 		return "the bridge is slow"
 	case p.passedOn:
-		return "the bridge reported a time-out of the site, and the mock had responded in time"
+		return "the bridge reported a time-out of the site, although the mock had responded in time"
 	}
 	return ""
 }

@@ -64,8 +64,8 @@ func OtherSpellings(name string) map[string]string {
 	return spellings
 }
 
-// Hyphenated is the first of the names that has an underscore, with a hyphen in place of each, which must not find it; "" where there is
-// none, or the other is listed, too.
+// Hyphenated is a name that must find nothing: the first listed one that has an underscore, with hyphens in place of its underscores.
+// It is "" where no name has one, and where that name is listed, too.
 func Hyphenated(listed []string) string {
 	i := slices.IndexFunc(listed, func(name string) bool { return strings.Contains(name, "_") })
 	if i < 0 {

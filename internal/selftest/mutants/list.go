@@ -136,7 +136,8 @@ func listMutants() []Mutant {
 					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
 				}
 			})},
-		{Name: "empty-page-behind-three", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer, Why: "the pages are counted while they are made, and one too many",
+		{Name: "empty-page-behind-three", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer,
+			Why: "the pages are counted while they are made, and one too many",
 			Middleware: atTheEnd(func(p *page) {
 				if end := offset(p.Cursor) + len(p.Tools); end == 150 {
 					p.Object["nextCursor"] = cursorAt(end)

@@ -411,7 +411,7 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "mcp-calls-by-get", MCP: true, Breaks: Clauses("upstream/post-only", "invoke/runs-once"), Origin: Imagined,
 			Middleware: markMCP, Transport: byGetWhere(fromMCP)},
-		{Name: "long-lists-validated-at-their-beginning", Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: "hundred elements show what a list holds",
+		{Name: "long-lists-validated-at-their-beginning", Breaks: Clauses("upstream/eager-validation"), Origin: Peer, Why: "a hundred elements show what a list holds",
 			SiteMiddleware: withSite(toInvoke, func(site *siteClient, x *exchange) {
 				if elements, _ := objectIn(decode(x.Sent), "arguments")["objects"].([]any); len(elements) > 100 && x.Status == http.StatusBadRequest {
 					site.call(authorized(x.Request), x.invoked(), decode(x.Sent)["arguments"])
